@@ -1,0 +1,1 @@
+"""What a tensor is: libraries, keys, making, describing and comparing arrays."""

@@ -1,0 +1,71 @@
+"""Whether an array is what it should be, within a tolerance, and where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c10cli.dispatch.describe import describe
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """How two arrays differ.
+
+    Args:
+        fact: the difference in words.
+        index: where it is largest, for a difference in value.
+    """
+
+    fact: str
+    index: tuple[int, ...] | None = None
+
+
+def compare_arrays(actual: Array, expected: Array, *, rtol: float, atol: float) -> Mismatch | None:
+    """How *actual* differs from *expected*, or None.
+
+    An element fits where it differs by at most ``atol + rtol * |expected|``,
+    where both are nan, or where both are the same infinity.  Floats are
+    compared in float64, so float16 results do not overflow in the comparison;
+    integers are compared exactly.
+    """
+    if actual.shape != expected.shape:
+        return Mismatch(f"the shape is {list(actual.shape)} where the reference gives {list(expected.shape)}")
+    if actual.size == 0:
+        return None
+    fits, error = _fitting(actual, expected, rtol, atol)
+    if fits.all():
+        return None
+    excess = np.where(fits, -1.0, np.where(np.isnan(error), np.inf, error))
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(excess)), actual.shape))
+    count = int(actual.size - np.count_nonzero(fits))
+    return Mismatch(
+        f"{count} of {actual.size} elements differ; at {list(index)} it is {actual[index]!s}"
+        f" where the reference gives {expected[index]!s} (rtol {rtol:g}, atol {atol:g})",
+        index,
+    )
+
+
+def _fitting(actual: Array, expected: Array, rtol: float, atol: float) -> tuple[Array, Array]:
+    """Which elements fit, and by how much each differs."""
+    if actual.dtype.kind in "iub" and expected.dtype.kind in "iub":
+        # Integers are exact; as floats, large neighbours would be equal.
+        fits = actual == expected
+        return fits, np.where(fits, 0.0, 1.0)
+    wide = np.complex128 if "c" in (actual.dtype.kind, expected.dtype.kind) else np.float64
+    got, want = actual.astype(wide), expected.astype(wide)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.abs(got - want)
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        return same | (np.isfinite(want) & (error <= atol + rtol * np.abs(want))), error
+
+
+def view_of(array: Array, *, limit: int = 6) -> str:
+    """A short look at *array*: dtype, shape, and its first and last elements."""
+    with np.printoptions(threshold=limit * limit, edgeitems=3, precision=5, linewidth=100, suppress=False):
+        return f"{describe(array)}\n{np.array2string(array, separator=', ')}"

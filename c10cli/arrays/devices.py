@@ -1,0 +1,104 @@
+"""What this machine has for each dispatch key: a device, and a library that makes its arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from c10cli.dispatch import DispatchKey
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Whether tensors of a key can be made here.
+
+    Args:
+        library: the package that makes them; empty where there is none.
+        reason: why none can be made; empty where they can.
+    """
+
+    dispatch_key: str
+    library: str = ""
+    reason: str = ""
+
+    @property
+    def available(self) -> bool:
+        """True where tensors of the key can be made and kernels run on them."""
+        return not self.reason
+
+
+def device_of(dispatch_key: DispatchKey | str) -> Device:
+    """What this machine has for *dispatch_key*; asked once per process."""
+    return _device_of(DispatchKey(dispatch_key).name)
+
+
+@cache
+def _device_of(name: str) -> Device:
+    probe = _PROBES.get(name)
+    if probe is None:
+        return Device(name, reason=f"c10cli makes no {name} tensors")
+    library, reason = probe()
+    return Device(name, library, reason)
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def _cpu() -> tuple[str, str]:
+    return "numpy", ""
+
+
+def _sparse_cpu() -> tuple[str, str]:
+    return ("scipy", "") if _installed("scipy") else ("", "package `scipy` is not installed")
+
+
+def _cuda() -> tuple[str, str]:
+    reason = cuda_driver_reason()
+    if reason:
+        return "", reason
+    for library in ("torch", "cupy"):
+        if _installed(library):
+            return library, ""
+    return "", "no library for CUDA arrays: neither `torch` nor `cupy` is installed"
+
+
+def cuda_driver_reason() -> str:
+    """Why no CUDA kernel can run here, or the empty string; asks the driver itself."""
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        driver = ctypes.CDLL(name)
+    except OSError:
+        return "no CUDA driver found"
+    status = int(driver.cuInit(0))
+    if status:
+        return f"the CUDA driver does not start (cuInit gives {status})"
+    count = ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    return "" if count.value else "the CUDA driver finds no device"
+
+
+def synchronizer(device: Device) -> Callable[[], object] | None:
+    """What waits until the device has done all it was asked to; None where calls return when done."""
+    if device.library == "torch":
+        import torch
+
+        wait: Callable[[], object] = torch.cuda.synchronize
+        return wait
+    if device.library == "cupy":
+        import cupy
+
+        wait = cupy.cuda.runtime.deviceSynchronize
+        return wait
+    return None
+
+
+_PROBES: dict[str, Callable[[], tuple[str, str]]] = {
+    "CPU": _cpu,
+    "SparseCPU": _sparse_cpu,
+    "CUDA": _cuda,
+}

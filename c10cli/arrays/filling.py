@@ -1,0 +1,229 @@
+"""The functions that fill arrays in input expressions: `randn`, `zeros`, `arange` and their kin.
+
+Sizes are computed as Python integers and compared with the free memory before
+anything is allocated.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["ARRAY_FUNCTIONS", "DTYPES", "array_functions", "available_bytes", "convert_like", "is_array"]
+
+ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace")
+
+# The dtypes that a manifest may name, with their bytes per element.
+DTYPES: Final[Mapping[str, int]] = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "complex64": 8,
+    "complex128": 16,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+}
+_WORK_BYTES: Final = 8  # per element, for what is drawn before it is converted
+_MAX_DIMENSIONS: Final = 32
+
+
+def array_functions(dtype: str = "float32", rng: Any = None) -> dict[str, Callable[..., object]]:
+    """The functions by name, making arrays of *dtype* with random numbers from *rng*."""
+    filler = _Filler(dtype, rng)
+    return {name: getattr(filler, name) for name in ARRAY_FUNCTIONS}
+
+
+def is_array(value: object) -> bool:
+    """Whether *value* came from one of these functions."""
+    import numpy as np
+
+    return isinstance(value, np.ndarray)
+
+
+def convert_like(array: Any, result: Any, dtype: str) -> Any:
+    """*result* of arithmetic on *array*, as an array in the array's dtype.
+
+    Where integers became fractions, it takes *dtype*, if that is no integer.
+    """
+    import numpy as np
+
+    result = np.asarray(result)  # arithmetic makes a scalar of an array without dimensions
+    if array.dtype.kind not in "iub":
+        return result if result.dtype.kind == "c" else result.astype(array.dtype, copy=False)
+    wanted = _numpy_dtype(dtype)
+    became_fraction = result.dtype.kind not in "iub"
+    return result.astype(wanted, copy=False) if became_fraction and wanted.kind not in "iub" else result
+
+
+def available_bytes() -> int:
+    """Memory that can be taken now: the machine's, or the container's where that is less."""
+    free = [_host_bytes(), _container_bytes()]
+    return min((value for value in free if value is not None), default=8 * 2**30)
+
+
+def _host_bytes() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _container_bytes() -> int | None:
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit = int((group / "memory.max").read_text(encoding="ascii"))
+        return max(limit - int((group / "memory.current").read_text(encoding="ascii")), 0)
+    except (OSError, ValueError):  # no such group, or the limit is the word max
+        return None
+
+
+class _Filler:
+    """The functions, bound to a dtype and a generator; sizes add up over one expression."""
+
+    def __init__(self, dtype: str, rng: Any) -> None:
+        import numpy as np
+
+        if dtype not in DTYPES:
+            raise ValueError(f"unknown dtype `{dtype}`")
+        self.np = np
+        self.dtype = dtype
+        self.rng = np.random.default_rng(0) if rng is None else rng
+        self.taken = 0
+
+    def randn(self, *shape: Any, dtype: str | None = None) -> Any:
+        """Normal numbers; rounded and times four for integers, the sign for booleans."""
+        name = dtype or self.dtype
+        sizes = self._reserve(_shape(shape), name)
+        kind = _numpy_dtype(name)
+        if name == "float64":
+            return self.rng.standard_normal(sizes)
+        drawn = self.rng.standard_normal(sizes, dtype=self.np.float32)
+        if kind.kind == "c":
+            drawn = drawn + 1j * self.rng.standard_normal(sizes, dtype=self.np.float32)
+        elif kind.kind == "b":
+            drawn = self.np.asarray(drawn) > 0
+        elif kind.kind in "iu":
+            drawn = self.np.rint(self.np.asarray(drawn) * 4)
+            drawn = self.np.abs(drawn) if kind.kind == "u" else drawn
+        return self.np.asarray(drawn).astype(kind, copy=False)
+
+    def zeros(self, *shape: Any, dtype: str | None = None) -> Any:
+        """Zeros."""
+        return self._filled(shape, 0, dtype)
+
+    def ones(self, *shape: Any, dtype: str | None = None) -> Any:
+        """Ones."""
+        return self._filled(shape, 1, dtype)
+
+    def full(self, *shape_and_value: Any, dtype: str | None = None) -> Any:
+        """The last argument, in the shape given by those before it."""
+        if not shape_and_value:
+            raise TypeError("a shape and a value are wanted")
+        *shape, value = shape_and_value
+        return self._filled(shape, value, dtype)
+
+    def arange(self, start: Any, stop: Any = None, step: Any = 1, *, dtype: str | None = None) -> Any:
+        """Numbers from start (0 if only one argument is given) to stop, exclusive."""
+        first, last = (0, start) if stop is None else (start, stop)
+        for value in (first, last, step):
+            _number(value)
+        if step == 0:
+            raise ValueError("the step is 0")
+        name = dtype or self.dtype
+        count = max(math.ceil((last - first) / step), 0)
+        self._reserve((count,), name)
+        with self.np.errstate(all="ignore"):
+            return self.np.arange(first, last, step).astype(_numpy_dtype(name))
+
+    def randint(self, low: Any, high: Any, *shape: Any, dtype: str | None = None) -> Any:
+        """Integers from low to high, exclusive: int64 unless the dtype is an integer one."""
+        name = dtype or self.dtype
+        drawn_as = name if name in _INTEGERS else "int64"
+        sizes = self._reserve(_shape(shape), drawn_as)
+        drawn = self.rng.integers(_integer(low), _integer(high), sizes, dtype=drawn_as)
+        result = self.np.asarray(drawn)
+        return result if dtype is None else result.astype(_numpy_dtype(dtype), copy=False)
+
+    def linspace(self, start: Any, stop: Any, count: Any, *, dtype: str | None = None) -> Any:
+        """Count numbers from start to stop, inclusive, evenly apart."""
+        name = dtype or self.dtype
+        (size,) = self._reserve((_size(count),), name)
+        with self.np.errstate(all="ignore"):
+            return self.np.linspace(_number(start), _number(stop), size).astype(_numpy_dtype(name))
+
+    def _filled(self, shape: Any, value: Any, dtype: str | None) -> Any:
+        name = dtype or self.dtype
+        sizes = self._reserve(_shape(tuple(shape)), name)
+        with self.np.errstate(all="ignore"):
+            return self.np.full(sizes, _number(value), dtype=_numpy_dtype(name))
+
+    def _reserve(self, shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
+        """*shape*, if an array of it and those made before fit into the memory there is."""
+        if dtype not in DTYPES:
+            raise ValueError(f"unknown dtype `{dtype}`")
+        self.taken += math.prod(shape) * (DTYPES[dtype] + _WORK_BYTES)
+        if self.taken > 2**20 and self.taken > available_bytes():  # small ones need no look
+            sizes = ", ".join(map(str, shape))
+            message = f"{dtype}[{sizes}] takes {self.taken / 2**30:,.1f} GiB to make, more than is free"
+            raise MemoryError(message)
+        return shape
+
+
+_INTEGERS: Final = tuple(name for name in DTYPES if name.startswith(("int", "uint")))
+
+
+def _numpy_dtype(name: str) -> Any:
+    import numpy as np
+
+    if name.startswith(("bfloat", "float8")):
+        try:
+            import ml_dtypes
+        except ImportError as error:
+            raise ImportError(f"{name} needs the package ml_dtypes (extra `dtypes`)") from error
+        return np.dtype(getattr(ml_dtypes, name))
+    return np.dtype(name)
+
+
+def _shape(arguments: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes given one by one, or as one list or tuple."""
+    if len(arguments) == 1 and isinstance(arguments[0], (list, tuple)):
+        arguments = tuple(arguments[0])
+    if len(arguments) > _MAX_DIMENSIONS:
+        raise ValueError(f"{len(arguments)} dimensions are more than {_MAX_DIMENSIONS}")
+    return tuple(map(_size, arguments))
+
+
+def _size(value: Any) -> int:
+    if _integer(value) < 0:
+        raise ValueError(f"size {value} is negative")
+    return int(value)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"an integer is wanted, not {value!r}"[:80])
+    return value
+
+
+def _number(value: Any) -> Any:
+    if not isinstance(value, (int, float, complex)):
+        raise TypeError(f"a number is wanted, not {value!r}"[:80])
+    return value

@@ -1,0 +1,1 @@
+"""How fast a kernel is: clock, sampling, statistics, results and their journal."""

@@ -1,0 +1,111 @@
+"""The timed body: a generated function that calls a kernel many times and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import repeat
+from keyword import iskeyword
+from types import CodeType
+from typing import Final
+
+from c10cli.bench.clock import SYSTEM_CLOCK, Clock
+
+__all__ = ["UNROLLED", "Body", "Round", "make_fresh_round", "make_round"]
+
+# Calls a body `iterations` times and gives the elapsed nanoseconds.
+Round = Callable[[int], int]
+
+# Calls per loop step: the loop itself then costs less than 1 ns a call.
+UNROLLED: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is timed: a function and the arguments of its call."""
+
+    function: Callable[..., object]
+    args: tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+
+
+_TIMED = """\
+def timed(iterations, {parameters}):
+    blocks, rest = divmod(iterations, {unrolled})
+    start = clock()
+    for _ in repeat(None, blocks):
+{block}
+    for _ in repeat(None, rest):
+        {call}
+    return clock() - start
+"""
+
+_TIMED_FRESH = """\
+def timed(iterations, {parameters}):
+    total = 0
+    for _ in repeat(None, iterations):
+        [{values}] = renew()
+        start = clock()
+        {call}
+        total += clock() - start
+    return total
+"""
+
+
+def make_round(body: Body, clock: Clock = SYSTEM_CLOCK) -> Round:
+    """A generated function that times a number of calls of *body*.
+
+    Arguments are its locals and the call is written out with literal
+    keywords, sixteen times per loop step: passing them through ``*args``
+    would cost as much as a dispatcher's lookup.
+    """
+    call, values = _written_call(body)
+    block = "\n".join([f"        {call}"] * UNROLLED)
+    names = {"function": body.function, "clock": clock, "repeat": repeat, **values}
+    source = _TIMED.format(parameters=_as_defaults(names), unrolled=UNROLLED, block=block, call=call)
+    return _build(source, names)
+
+
+def make_fresh_round(body: Body, renew: Callable[[], Sequence[object]], clock: Clock = SYSTEM_CLOCK) -> Round:
+    """A generated function that times single calls, each with new arguments.
+
+    For bodies that change their arguments.  Every call carries one clock
+    read (see `ClockQuality.overhead_ns`).
+
+    Args:
+        renew: gives the values of ``body.args``, then of ``body.kwargs`` in
+            their order; called outside the timed stretch.
+    """
+    call, values = _written_call(body)
+    names = {"function": body.function, "clock": clock, "repeat": repeat, "renew": renew}
+    source = _TIMED_FRESH.format(parameters=_as_defaults(names), values=", ".join(values), call=call)
+    return _build(source, names)
+
+
+def _written_call(body: Body) -> tuple[str, dict[str, object]]:
+    """The text of the call, and the values of the names in it."""
+    values: dict[str, object] = {f"a{i}": value for i, value in enumerate(body.args)}
+    written = list(values)
+    for i, (name, value) in enumerate(body.kwargs.items()):
+        values[f"k{i}"] = value
+        # A schema may name an argument `lambda`, which Python can only pass in a dict.
+        plain = name.isidentifier() and not iskeyword(name)
+        written.append(f"{name}=k{i}" if plain else f"**{{{name!r}: k{i}}}")
+    return f"function({', '.join(written)})", values
+
+
+def _as_defaults(names: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={name}" for name in names)
+
+
+@lru_cache(maxsize=256)
+def _compile(source: str) -> CodeType:
+    return compile(source, "<timed body>", "exec")
+
+
+def _build(source: str, names: Mapping[str, object]) -> Round:
+    namespace = dict(names)
+    exec(_compile(source), namespace)
+    timed: Round = namespace["timed"]  # type: ignore[assignment]
+    return timed

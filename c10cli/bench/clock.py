@@ -1,0 +1,73 @@
+"""The one place that reads a clock, and what that clock can resolve."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import pairwise
+from typing import Final, Protocol
+
+from c10cli.errors import BenchError, Diagnostic
+
+__all__ = ["SYSTEM_CLOCK", "Clock", "ClockQuality", "measure_clock", "utc_now"]
+
+
+class Clock(Protocol):
+    """Nanoseconds since some fixed moment; never goes back."""
+
+    def __call__(self) -> int:
+        """The nanoseconds now."""
+
+
+SYSTEM_CLOCK: Final[Clock] = time.perf_counter_ns
+
+# A clock that ticks every 16 ms needs about this many reads to show one tick.
+_MOST_READS: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClockQuality:
+    """What a clock can tell apart.
+
+    Args:
+        resolution_ns: the smallest step seen between two reads.
+        overhead_ns: the usual step between two reads back to back.
+    """
+
+    resolution_ns: int
+    overhead_ns: int
+
+
+def measure_clock(clock: Clock = SYSTEM_CLOCK, reads: int = 1000) -> ClockQuality:
+    """The quality of *clock*, from reads back to back.
+
+    Raises:
+        BenchError: the clock stands still (C10E602).
+    """
+    readings = [clock() for _ in range(reads + 1)]
+    steps = [after - before for before, after in pairwise(readings)]
+    smallest = min((step for step in steps if step > 0), default=0) or _measure_tick(clock)
+    return ClockQuality(smallest, round(statistics.median(steps)))
+
+
+def _measure_tick(clock: Clock) -> int:
+    start = clock()
+    for _ in range(_MOST_READS):
+        step = clock() - start
+        if step > 0:
+            return step
+    raise BenchError(
+        Diagnostic(
+            "C10E602",
+            "the clock stands still",
+            notes=(f"{_MOST_READS} reads in a row gave the same time",),
+            help="measure on a machine with a working high-resolution clock",
+        )
+    )
+
+
+def utc_now() -> datetime:
+    """The date and time in UTC, to the second; for names and reports, never for timing."""
+    return datetime.now(timezone.utc).replace(microsecond=0)

@@ -1,0 +1,142 @@
+"""What a run measures: every case of every kernel this machine has a device for, and what it leaves out."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from c10cli.arrays.devices import device_of
+from c10cli.bench.result import Skipped, case_id
+from c10cli.errors import BenchError, Diagnostic, did_you_mean
+from c10cli.manifest.link import Candidate, LinkedOperator, Registry
+from c10cli.verify.inputs import CasePoint, case_points
+
+__all__ = ["Batch", "Plan", "make_plan", "point_id"]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The cases of one kernel, which one child process measures one after the other."""
+
+    linked: LinkedOperator
+    candidate: Candidate
+    points: tuple[CasePoint, ...]
+
+    @property
+    def operator(self) -> str:
+        """The operator's name."""
+        return str(self.linked.decl.name)
+
+    @property
+    def dispatch_key(self) -> str:
+        """The key whose kernel this is."""
+        return self.candidate.kernel.dispatch_key
+
+    @property
+    def variant(self) -> str:
+        """The kernel's name in the manifest."""
+        return self.candidate.kernel.name
+
+    def case_id(self, point: CasePoint) -> str:
+        """The identity of the case that *point* is for this kernel."""
+        return point_id(self.linked, self.candidate, point)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Batches to measure, and kernels that are not, with the reason."""
+
+    batches: tuple[Batch, ...]
+    skipped: tuple[Skipped, ...]
+
+    @property
+    def case_count(self) -> int:
+        """How many cases there are to measure."""
+        return sum(len(batch.points) for batch in self.batches)
+
+
+def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[str] = ()) -> Plan:
+    """The plan for the cases that *select* names.
+
+    Args:
+        select: parts of case ids, or patterns for whole ones; all of the
+            cases where there are none.
+        done: ids of cases to leave out, measured before.
+
+    Raises:
+        BenchError: C10E601, *select* names no case.
+    """
+    finished = set(done)
+    batches, skipped, known, selected = [], [], [], 0
+    for linked, candidate in _kernels(registry):
+        points = []
+        for point in case_points(linked.decl, bench_only=True):
+            identity = point_id(linked, candidate, point)
+            known.append(identity)
+            if _is_selected(identity, select):
+                selected += 1
+                if identity not in finished:
+                    points.append(point)
+        reason = _skip_reason(candidate) if points else ""
+        if reason:
+            kernel = candidate.kernel
+            name = str(linked.decl.name)
+            skipped.append(Skipped(name, kernel.dispatch_key, kernel.name, reason, "C10E607"))
+        elif points:
+            batches.append(Batch(linked, candidate, tuple(points)))
+    if not selected:
+        raise _nothing_selected(select, known)
+    return Plan(tuple(batches), tuple(skipped))
+
+
+def point_id(linked: LinkedOperator, candidate: Candidate, point: CasePoint) -> str:
+    """The identity of a case across runs; see `case_id`."""
+    kernel = candidate.kernel
+    return case_id(
+        str(linked.decl.name), kernel.dispatch_key, kernel.name, point.case.name, point.values, point.dtype
+    )
+
+
+def _kernels(registry: Registry) -> Iterator[tuple[LinkedOperator, Candidate]]:
+    for linked in registry.operators.values():
+        for candidates in linked.candidates.values():
+            for candidate in candidates:
+                yield linked, candidate
+
+
+def _skip_reason(candidate: Candidate) -> str:
+    """Why this machine cannot run the kernel; the device comes first, as what cannot be installed."""
+    device = device_of(candidate.kernel.dispatch_key)
+    if not device.available:
+        return device.reason
+    return candidate.reason if candidate.missing else ""
+
+
+def _is_selected(identity: str, select: Sequence[str]) -> bool:
+    return not select or any(_matches(identity, pattern) for pattern in select)
+
+
+def _matches(identity: str, pattern: str) -> bool:
+    """Whether *pattern* is a part of the id, or, with `*` or `?`, a pattern for all of it."""
+    if "*" in pattern or "?" in pattern:
+        # Brackets are part of an id (`small[rows=4]`), not a set of characters.
+        return fnmatch.fnmatchcase(identity, pattern.replace("[", "[[]"))
+    return pattern in identity
+
+
+def _nothing_selected(select: Sequence[str], known: Sequence[str]) -> BenchError:
+    parts = {part for identity in known for part in identity.split("/")}
+    bases = {part.partition("::")[2] for part in parts if "::" in part}
+    what = (
+        f"no case matches {' or '.join(f'`{s}`' for s in select)}" if select else "the registry has no cases"
+    )
+    near = did_you_mean(select[0], parts | bases) if select else ""
+    return BenchError(
+        Diagnostic(
+            "C10E601",
+            what,
+            notes=tuple(f"a case is called `{identity}`" for identity in known[:2]),
+            help=near or ("give a part of a case's name" if select else "add `cases:` to the operators"),
+        )
+    )

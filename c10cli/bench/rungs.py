@@ -1,0 +1,83 @@
+"""The timed bodies of the ladder's rungs, for one kernel and one set of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from keyword import iskeyword
+from typing import Any
+
+from c10cli.arrays.devices import device_of, synchronizer
+from c10cli.bench.body import Body, Round, make_fresh_round, make_round
+from c10cli.bench.clock import SYSTEM_CLOCK
+from c10cli.dispatch import BoxedKernel, Dispatcher
+from c10cli.dispatch.kernel import BoundKernel
+from c10cli.schema import FunctionSchema
+from c10cli.verify.inputs import Arguments, copy_tensors
+
+__all__ = ["make_rounds"]
+
+
+def make_rounds(
+    schema: FunctionSchema, bound: BoundKernel, dispatch_key: str, arguments: Arguments
+) -> dict[str, Round]:
+    """A timed body for every rung: null, direct, lookup, dispatch, call.
+
+    All are called in one form, with every argument of the schema: positional
+    ones by position, keyword-only ones by keyword.  Where the operator writes
+    its arguments, the rungs that run the kernel get fresh copies each time;
+    where the device works on after a call returns, they wait for it at the
+    end of each chunk.
+    """
+    args = tuple(arguments[a.name] for a in schema.positional)
+    kwargs = {a.name: arguments[a.name] for a in schema.keyword_only}
+    real = Dispatcher().register_schema(schema)
+    function = BoxedKernel(bound.function) if bound.boxed else bound.function
+    real.dispatcher.register_kernel(real, dispatch_key, function, bound.cache_creator)
+    idle, null = Dispatcher().register_schema(schema), _null_function(schema)
+    idle.dispatcher.register_kernel(idle, dispatch_key, null)
+    direct = bound.caller(real.calling())
+
+    def runs_kernel(function: Callable[..., Any]) -> Round:
+        body = Body(function, args, kwargs)
+        timed = make_fresh_round(body, lambda: _renewed(arguments)) if schema.is_mutable else make_round(body)
+        return _synchronised(timed, dispatch_key)
+
+    return {
+        "null": make_round(Body(null, args, kwargs)),
+        "direct": runs_kernel(direct),
+        "lookup": make_round(Body(real.lookup, args, kwargs)),
+        "dispatch": make_round(Body(idle.call, args, kwargs)),
+        "call": runs_kernel(real.call),
+    }
+
+
+def _null_function(schema: FunctionSchema) -> Callable[..., Any]:
+    """A function with the schema's arguments that gives as many returns and does nothing else."""
+    names = [argument.name for argument in schema.positional]
+    if schema.keyword_only:
+        names += ["*", *(argument.name for argument in schema.keyword_only)]
+    result = None if len(schema.returns) < 2 else (None,) * len(schema.returns)
+    plain = not any(iskeyword(argument.name) for argument in schema.arguments)
+    parameters = ", ".join(names) if plain else "*args, **kwargs"
+    namespace: dict[str, Any] = {}
+    exec(f"def null({parameters}): return {result}", namespace)
+    null: Callable[..., Any] = namespace["null"]
+    return null
+
+
+def _renewed(arguments: Arguments) -> Sequence[object]:
+    return list(copy_tensors(arguments).values())
+
+
+def _synchronised(timed: Round, dispatch_key: str) -> Round:
+    wait = synchronizer(device_of(dispatch_key))
+    if wait is None:
+        return timed
+
+    def chunk(iterations: int) -> int:
+        start = SYSTEM_CLOCK()
+        timed(iterations)
+        wait()
+        return SYSTEM_CLOCK() - start
+
+    return chunk

@@ -1,0 +1,139 @@
+"""The child process: measures the cases of one kernel and writes a line for each.
+
+It is told what to do by one JSON object on standard input and answers with
+JSON lines on its original standard output.  Whatever kernels print goes to
+standard error, so that it cannot be taken for an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TextIO
+
+from c10cli.bench.environment import max_rss_bytes, measure_peaks, read_environment
+from c10cli.bench.ladder import measure_ladder
+from c10cli.bench.result import CaseResult, Status
+from c10cli.bench.rungs import make_rounds
+from c10cli.bench.sampling import Budget, WarmUpRule
+from c10cli.bench.steady import steady_state
+from c10cli.dispatch import DispatchKey, OpKernel
+from c10cli.errors import C10Error, Diagnostic
+from c10cli.manifest.link import LinkedOperator, load_registry
+from c10cli.verify.cost import evaluate_cost
+from c10cli.verify.inputs import CasePoint, case_points, place_arguments, shapes_text
+from c10cli.verify.reference import check_kernel, expect
+
+# A run has some hundred rungs to warm up: a short limit for those that a busy
+# machine never lets settle.  Whether they did is recorded.
+_WARM_UP = WarmUpRule(max_ns=50_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a child process is to do.
+
+    Args:
+        points: the places of the cases in the operator's list of points.
+        time_s: how long to sample each case.
+        environment: read the machine's facts and measure its peak rates instead.
+    """
+
+    registry: str = ""
+    operator: str = ""
+    dispatch_key: str = ""
+    variant: str = ""
+    points: tuple[int, ...] = ()
+    time_s: float = 0.3
+    seed: int = 0
+    environment: bool = False
+
+
+def main() -> None:
+    """Do the job that standard input describes."""
+    answers = _take_over_output()
+    job = Job(**json.load(sys.stdin))
+    if job.environment:
+        import numpy  # noqa: F401 - so that its version is among the facts
+
+        with steady_state():
+            facts = replace(read_environment(Path.cwd()), peaks=measure_peaks())
+        _answer(answers, environment=asdict(facts))
+        return
+    registry = load_registry(job.registry)
+    linked = registry.find(job.operator)
+    points = list(case_points(linked.decl, bench_only=True))
+    for place in job.points:
+        _answer(answers, begins=place)
+        _answer(answers, place=place, result=_measure(linked, points[place], job).to_dict())
+
+
+def _take_over_output() -> TextIO:
+    """The original standard output, for answers alone; file descriptor 1 becomes standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _answer(answers: TextIO, **fields: object) -> None:
+    answers.write(json.dumps(fields, allow_nan=False) + "\n")
+    answers.flush()
+
+
+def _measure(linked: LinkedOperator, point: CasePoint, job: Job) -> CaseResult:
+    """The case's result, whatever its kernel raises."""
+    blank = CaseResult(
+        str(linked.decl.name), job.dispatch_key, job.variant, point.case.name, point.values, point.dtype, "ok"
+    )
+    try:
+        return _measure_case(linked, point, job, blank)
+    except C10Error as error:
+        return _failed(blank, "crashed", error.diagnostics[0])
+    except MemoryError as error:
+        text = f"not enough memory: {error}" if str(error) else "not enough memory"
+        return _failed(blank, "out-of-memory", Diagnostic("C10E606", text))
+
+
+def _measure_case(linked: LinkedOperator, point: CasePoint, job: Job, blank: CaseResult) -> CaseResult:
+    """Check, measure, check again: no time without a correct result."""
+    decl, key = linked.decl, job.dispatch_key
+    bound = linked.bind(linked.variant(key, job.variant).kernel)
+    op_kernel = OpKernel(linked.handle.calling(), DispatchKey(key), bound)
+    expectation = expect(decl, point, seed=job.seed)
+    arguments = place_arguments(expectation.arguments, key)
+    nbytes, flops = evaluate_cost(decl, expectation.arguments)
+    blank = replace(blank, shapes=shapes_text(expectation.arguments), bytes=nbytes, flops=flops)
+    wrong = check_kernel(decl, job.variant, op_kernel, key, expectation)
+    if wrong:
+        return _failed(blank, _status_of(wrong[0]), wrong[0])
+    with steady_state():
+        rounds = make_rounds(decl.schema, bound, key, arguments)
+        budget = Budget(min_samples=10, time_ns=int(job.time_s * 1e9))
+        ladder = measure_ladder(rounds, budget, rule=_WARM_UP, seed=job.seed)
+    wrong = check_kernel(decl, job.variant, op_kernel, key, expectation)
+    if wrong:
+        return _failed(blank, _status_of(wrong[0]), wrong[0])
+    judged = "reference" if expectation.returns is not None else "none: the operator has no reference"
+    return replace(
+        blank,
+        samples=ladder["call"],
+        ladder=ladder,
+        max_rss_bytes=max_rss_bytes(),
+        checks={"before": "ok", "after": "ok", "against": judged},
+    )
+
+
+def _status_of(diagnostic: Diagnostic) -> Status:
+    """A kernel that raised crashed; whatever else a check finds is a wrong result."""
+    return "crashed" if diagnostic.code == "C10E501" else "wrong"
+
+
+def _failed(blank: CaseResult, status: Status, diagnostic: Diagnostic) -> CaseResult:
+    return replace(blank, status=status, code=diagnostic.code, reason=diagnostic.message)
+
+
+if __name__ == "__main__":
+    main()

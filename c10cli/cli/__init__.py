@@ -1,0 +1,1 @@
+"""The command `c10`: arguments to calls to text, one file per command."""

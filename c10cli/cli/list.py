@@ -1,0 +1,85 @@
+"""`c10 list`: the operators of a registry."""
+
+from __future__ import annotations
+
+import fnmatch
+import shutil
+import sys
+
+import click
+
+from c10cli.cli.session import Session
+from c10cli.cli.session import command as c10_command
+from c10cli.errors import Diagnostic
+from c10cli.manifest.model import OperatorDecl
+
+
+@c10_command("list")
+@click.argument("pattern", required=False)
+def command(session: Session, pattern: str | None) -> int:
+    """Operators, and the dispatch keys that have a kernel.
+
+    PATTERN keeps the operators whose name contains it; with `*` or `?` it is
+    a pattern for the whole name.  No kernel is imported.
+    """
+    manifest = session.manifest()
+    operators = [o for o in manifest.operators if pattern is None or _matches(str(o.name), pattern)]
+    operators.sort(key=lambda operator: str(operator.name))
+    if session.is_json:
+        session.echo_json(
+            "c10.list/1",
+            registry=str(manifest.path),
+            operators=[_as_dict(operator) for operator in operators],
+        )
+    else:
+        for line in _lines(operators):
+            session.echo(line)
+    if not operators:
+        what = f"no operator matches `{pattern}`" if pattern else "the registry has no operators"
+        session.show_diagnostics([Diagnostic("C10E401", what, help="`c10 list` shows all")])
+        return 4
+    return 0
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if any(mark in pattern for mark in "*?["):
+        return fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(name.partition("::")[2], pattern)
+    return pattern in name
+
+
+def _lines(operators: list[OperatorDecl]) -> list[str]:
+    """Aligned columns: name, keys, the rest of the schema; cut at the terminal's edge, elsewhere whole."""
+    names = [str(operator.name) for operator in operators]
+    keys = [" ".join(operator.dispatch_keys) or "-" for operator in operators]
+    name_width, key_width = max(map(len, names), default=0), max(map(len, keys), default=0)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    lines = []
+    for name, key, operator in zip(names, keys, operators, strict=True):
+        line = f"{name:<{name_width}}  {key:<{key_width}}  {str(operator.schema)[len(name) :]}"
+        lines.append(f"{line[: width - 1]}…" if 0 < width < len(line) else line)
+    return lines
+
+
+def _as_dict(operator: OperatorDecl) -> dict[str, object]:
+    name = operator.name
+    return {
+        "name": str(name),
+        "namespace": name.namespace,
+        "base": name.base,
+        "overload": name.overload,
+        "schema": str(operator.schema),
+        "summary": operator.summary,
+        "keys": list(operator.dispatch_keys),
+        "kernels": [
+            {
+                "key": kernel.dispatch_key,
+                "name": kernel.name,
+                "kernel": kernel.entry_point.text,
+                "requires": list(kernel.requires),
+                "line": kernel.span.line,
+            }
+            for kernel in operator.kernels
+        ],
+        "file": operator.span.file,
+        "line": operator.span.line,
+    }

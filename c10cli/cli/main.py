@@ -1,0 +1,124 @@
+"""The group `c10` and the one place that turns errors into exit codes.
+
+Sub-commands are imported when they run: `c10 --help` imports click alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from c10cli import __version__
+from c10cli.cli.session import Session, shared_options
+from c10cli.errors import C10Error, DispatchError, InternalError, NoKernelError, ReportError, did_you_mean
+
+# Exit codes.
+DONE, FINDINGS, WRONG_USE, COULD_NOT, NOTHING_DONE, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+
+_COMMANDS = {
+    "list": "Operators, and the dispatch keys that have a kernel.",
+    "show": "One operator: schema, kernels with the reason for each choice, cases.",
+    "call": "Call an operator with arguments from the shell.",
+    "validate": "Check a registry: the manifest, every kernel, every result.",
+    "bench": "Measure the dispatcher and every kernel on the declared cases.",
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands live in `c10cli.cli.<name>`, imported when needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"c10cli.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # click would import every command for its one line of help.
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            hint = did_you_mean(args[0], _COMMANDS)
+            raise click.UsageError(
+                f"no such command `{args[0]}`{'; ' + hint if hint else ''}", ctx
+            ) from error
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="c10")
+@shared_options
+def group() -> None:
+    """A registry of operators and kernels: see it, call it, check it, measure it.
+
+    The registry is the manifest given with --registry, or else C10_REGISTRY,
+    or registry.yaml in this folder or above it, or the one that c10cli ships.
+
+    Exit codes: 0 done, 1 findings, 2 wrong use, 3 could not, 4 nothing to do,
+    70 a bug in c10cli, 130 interrupted.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run `c10` with *argv* and exit with its code."""
+    sys.exit(run(argv))
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """The exit code of `c10` with *argv*; errors are printed on standard error."""
+    session = Session()
+    try:
+        code = group.main(args=argv, prog_name="c10", standalone_mode=False, obj=session)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        return WRONG_USE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone; nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except C10Error as error:
+        session.show_diagnostics(error.diagnostics)
+        return exit_code_of(error)
+    except InternalError as error:
+        click.echo(
+            f"error[C10E901]: {error}\n  = help: this is a bug in c10cli; report it with the command",
+            err=True,
+        )
+        return BUG
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        click.echo(f"error[C10E901]: a bug in c10cli: {type(error).__name__}", err=True)
+        return BUG
+
+
+_COULD_NOT_CODES = {"C10E101", "C10E304", "C10E411", "C10E607"}
+
+
+def exit_code_of(error: C10Error) -> int:
+    """The exit code that an error ends a command with."""
+    if error.code in _COULD_NOT_CODES or isinstance(error, NoKernelError | ReportError):
+        return COULD_NOT
+    if error.code == "C10E601":
+        return NOTHING_DONE
+    wrong_use = error.code.startswith("C10E4") or isinstance(error, DispatchError)
+    return WRONG_USE if wrong_use else FINDINGS

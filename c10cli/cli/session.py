@@ -1,0 +1,152 @@
+"""What all commands share: the options, the registry, and how output is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from c10cli.errors import Diagnostic
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from c10cli.manifest.link import Registry
+    from c10cli.manifest.model import Manifest
+
+FormatFunction = TypeVar("FormatFunction", bound=Callable[..., Any])
+
+
+@dataclass
+class Session:
+    """The shared options of one run of `c10`, wherever on the command line they stood.
+
+    Args:
+        registry: the manifest's path; None: to be found.
+        format: text, or what else the command offers.
+        color: auto, always or never.
+    """
+
+    registry: str | None = None
+    format: str = "text"
+    color: str = "auto"
+
+    @property
+    def registry_path(self) -> Path:
+        """The manifest to work on.
+
+        Raises:
+            ManifestError: C10E101, there is none.
+        """
+        from c10cli.manifest.discover import find_registry
+
+        return find_registry(self.registry, os.environ, Path.cwd())
+
+    def manifest(self) -> Manifest:
+        """The manifest, without fault.
+
+        Raises:
+            ManifestError: with all faults.
+        """
+        from c10cli.manifest.load import require_manifest
+
+        return require_manifest(self.registry_path)
+
+    def load(self) -> Registry:
+        """The registry, its operators registered in a dispatcher; no kernel is imported."""
+        from c10cli.manifest.link import load_registry
+
+        return load_registry(self.registry_path)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether standard output carries one JSON object and nothing else."""
+        return self.format == "json"
+
+    def colored(self, stream: Any) -> bool:
+        """Whether to colour what goes to *stream*; NO_COLOR and FORCE_COLOR are heard for `auto`."""
+        if self.color != "auto":
+            return self.color == "always"
+        if os.environ.get("NO_COLOR"):
+            return False
+        return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+    def console(self, *, stderr: bool = False) -> Console:
+        """A rich console under this session's colour choice; off a terminal it never wraps."""
+        from rich.console import Console
+
+        stream = sys.stderr if stderr else sys.stdout
+        colored = self.colored(stream)
+        return Console(
+            file=stream,
+            no_color=not colored,
+            force_terminal=True if colored and not stream.isatty() else None,
+            width=None if stream.isatty() else 400,
+            highlight=False,
+        )
+
+    def echo(self, text: str = "") -> None:
+        """Write a line to standard output."""
+        click.echo(text, color=self.colored(sys.stdout))
+
+    def echo_json(self, format_name: str, **fields: object) -> None:
+        """Write one JSON object of the layout *format_name*, such as ``c10.list/1``."""
+        click.echo(json.dumps({"format": format_name, **fields}, indent=2, allow_nan=False))
+
+    def show_diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Write *diagnostics* to standard error."""
+        from c10cli.report.diagnostics import render_diagnostics
+
+        text = render_diagnostics(tuple(diagnostics), color=self.colored(sys.stderr))
+        click.echo(text, err=True, color=self.colored(sys.stderr))
+
+
+_COLORS = click.Choice(["auto", "always", "never"])
+
+
+def shared_options(function: FormatFunction, formats: tuple[str, ...] | None = None) -> FormatFunction:
+    """Add --registry, --format and --color, which are taken before or after the command's name."""
+    kind = click.Choice(formats) if formats else click.STRING
+    options = (
+        click.option("--registry", metavar="FILE", help="The manifest to work on.", **_stored("registry")),
+        click.option("--format", type=kind, help="How to print: text, json, …", **_stored("format")),
+        click.option("--color", type=_COLORS, help="When to colour.", **_stored("color")),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _stored(field: str) -> dict[str, Any]:
+    """Arguments of an option whose value goes into the session."""
+
+    def store(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            setattr(ctx.ensure_object(Session), field, value)
+
+    return {"callback": store, "expose_value": False, "default": None}
+
+
+def command(
+    name: str, *, formats: tuple[str, ...] = ("text", "json"), **settings: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A `c10` command with the shared options; the function gets the session first."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        def checked(session: Session, *args: Any, **kwargs: Any) -> Any:
+            if session.format not in formats:
+                raise click.UsageError(f"--format {session.format} is not one of {', '.join(formats)}")
+            return function(session, *args, **kwargs)
+
+        checked.__name__, checked.__doc__ = function.__name__, function.__doc__
+        checked.__dict__.update(function.__dict__)  # the options that decorators left there
+        settings.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
+        return click.command(name, **settings)(click.pass_obj(shared_options(checked, formats)))
+
+    return decorate

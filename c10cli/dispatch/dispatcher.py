@@ -1,0 +1,390 @@
+"""The dispatcher: which operators exist, and which kernel runs where."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from c10cli.dispatch import tensor_types
+from c10cli.dispatch.kernel import (
+    BoxedKernel,
+    CacheCreator,
+    GivenKernel,
+    KernelEntry,
+    KernelFunction,
+    KernelSource,
+    OpKernel,
+    bind_kernel,
+)
+from c10cli.dispatch.keys import DispatchKey
+from c10cli.dispatch.names import select_name
+from c10cli.dispatch.operator import OperatorHandle
+from c10cli.dispatch.site import caller_site
+from c10cli.dispatch.stack import Stack
+from c10cli.dispatch.table import DispatchTable, StaleTable
+from c10cli.errors import Diagnostic, RegistrationError
+from c10cli.schema import FunctionSchema, OperatorName, parse_schema
+
+
+class Dispatcher:
+    """A set of operators with their kernels.
+
+    ``Dispatcher.singleton()`` is the one that `ops` serves; ``Dispatcher()``
+    makes a private one.  Readers (calls, lookups, `find`) take no lock;
+    writers take turns.  No lock is held while a kernel, a cache creator or a
+    kernel's module runs.
+
+    >>> dispatcher = Dispatcher()
+    >>> op = dispatcher.register_schema("demo::twice(Tensor x) -> Tensor")
+    >>> registrar = dispatcher.register_kernel(op, "CPU", lambda x: x + x)
+    >>> import numpy
+    >>> op.call(numpy.array([1, 2]))
+    array([2, 4])
+    """
+
+    _singleton: ClassVar[Dispatcher | None] = None
+    _singleton_lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self) -> None:
+        self.writing = threading.RLock()
+        self._operators: dict[OperatorName, OperatorHandle] = {}
+        self._undo: list[Callable[[], object]] | None = None
+        _dispatchers.add(self)
+
+    @classmethod
+    def singleton(cls) -> Dispatcher:
+        """The process's own dispatcher."""
+        with cls._singleton_lock:
+            if cls._singleton is None:
+                cls._singleton = cls()
+            return cls._singleton
+
+    def register_schema(self, schema: FunctionSchema | str, *, site: str | None = None) -> OperatorHandle:
+        """A new operator with *schema*.
+
+        Args:
+            site: where this is said, ``file:line``; None: the caller's place.
+
+        Raises:
+            SchemaError: *schema* is no schema, or has no tensor argument (C10E209).
+            RegistrationError: C10E301, there is such an operator.
+        """
+        if isinstance(schema, str):
+            schema = parse_schema(schema)
+        handle = OperatorHandle(schema, site or caller_site(), self)
+        with self.writing:
+            existing = self._operators.get(schema.name)
+            if existing is not None:
+                raise _defined_twice(existing, handle)
+            self._operators[schema.name] = handle
+            self._on_rollback(lambda: self._remove(handle, "the end of a transaction that failed"))
+        return handle
+
+    def deregister_schema(self, op: OperatorHandle) -> None:
+        """Remove operator *op*; its handles are stale from here on.
+
+        Raises:
+            StaleHandleError: C10E306, it is removed already.
+            RegistrationError: C10E307, it still has kernels; nothing changes.
+        """
+        site = caller_site()
+        with self.writing:
+            table = self._owned(op).table()
+            if table.registrations:
+                raise _kernels_alive(op, table)
+            self._remove(op, site)
+            self._on_rollback(lambda: self._restore(op, table))
+
+    def register_kernel(
+        self,
+        op: OperatorHandle,
+        dispatch_key: DispatchKey | str,
+        kernel: KernelFunction | BoxedKernel | KernelSource,
+        cache_creator: CacheCreator | None = None,
+        *,
+        override: bool = False,
+        site: str | None = None,
+    ) -> KernelRegistrar:
+        """Let *kernel* serve *dispatch_key*; the registrar undoes it.
+
+        Args:
+            kernel: a callable with the schema's arguments, a `BoxedKernel`, or
+                a source that loads one at its first use.
+            cache_creator: makes the kernel's cache; the kernel takes it as its
+                last argument.
+            override: serve instead of a kernel that is there already; closing
+                the registrar brings that one back.
+
+        Raises:
+            RegistrationError: C10E302, the key has a kernel; C10E305, the
+                signature does not fit; C10E310, not a kernel.
+            StaleHandleError: C10E306.
+        """
+        key = DispatchKey(dispatch_key)
+        source = _kernel_source(kernel, cache_creator)
+        entry = KernelEntry(key, source, site or caller_site())
+        op.table()
+        if isinstance(source, GivenKernel):
+            entry = KernelEntry(key, source, entry.site, bind_kernel(op.schema, source))
+        with self.writing:
+            table = self._owned(op).table()
+            present = table.registrations.get(key, ())
+            if present and not override:
+                raise _registered_twice(op, present[-1], entry)
+            self._publish(op, table, key, (*present, entry))
+            self._on_rollback(lambda: self._remove_entry(op, entry))
+        return KernelRegistrar(self, op, entry)
+
+    def deregister_kernel(self, op: OperatorHandle, dispatch_key: DispatchKey | str) -> None:
+        """Remove the kernel that serves *dispatch_key*; one that it overrode serves again.
+
+        Raises:
+            RegistrationError: C10E308, there is none.
+            StaleHandleError: C10E306.
+        """
+        key = DispatchKey(dispatch_key)
+        with self.writing:
+            table = self._owned(op).table()
+            present = table.registrations.get(key, ())
+            if not present:
+                raise _not_registered(op, key, table)
+            self._publish(op, table, key, present[:-1])
+            self._on_rollback(lambda: self._publish(op, op.table(), key, present))
+
+    def lookup(self, op: OperatorHandle, stack: Stack) -> OpKernel:
+        """The kernel for the arguments on top of *stack*, not called.
+
+        Raises:
+            DispatchError: C10E409, the stack is too short; C10E403, no kernel;
+                C10E408, no tensor.
+        """
+        return self._owned(op).lookup_on(stack)
+
+    def find(self, name: str) -> OperatorHandle:
+        """The operator called *name*; namespace and overload may be left out where that is clear.
+
+        Raises:
+            UnknownOperatorError: C10E401, with near names.
+            AmbiguousOverloadError: C10E402.
+        """
+        operators = self._operators
+        return operators[select_name(name, list(operators))]
+
+    def operators(self) -> list[OperatorHandle]:
+        """All operators, by name."""
+        return sorted(list(self._operators.values()), key=lambda op: str(op.name))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Dispatcher]:
+        """Undo every registration and deregistration of the body if it raises.
+
+        Writers of other threads wait until the body ends.
+        """
+        with self.writing:
+            outer, self._undo = self._undo, []
+            try:
+                yield self
+            except BaseException:
+                undo, self._undo = self._undo, None
+                for step in reversed(undo):
+                    step()
+                raise
+            else:
+                if outer is not None:
+                    outer.extend(self._undo)
+            finally:
+                self._undo = outer
+
+    def refresh(self) -> None:
+        """Forget what the tables learned about tensor types."""
+        with self.writing:
+            for op in self._operators.values():
+                table = op.table()
+                op.publish(DispatchTable(table.calling, table.registrations))
+
+    def remove_entry(self, op: OperatorHandle, entry: KernelEntry) -> None:
+        """Remove one registration, wherever in an override stack it is; for registrars."""
+        with self.writing:
+            self._remove_entry(op, entry)
+
+    def _owned(self, op: OperatorHandle) -> OperatorHandle:
+        op.table()
+        if self._operators.get(op.name) is not op:
+            fact = f"`{op.name}` belongs to another dispatcher"
+            raise RegistrationError(
+                Diagnostic("C10E303", fact, help="find it in this one first"), operator=str(op.name)
+            )
+        return op
+
+    def _publish(
+        self, op: OperatorHandle, table: DispatchTable, key: DispatchKey, entries: tuple[KernelEntry, ...]
+    ) -> None:
+        registrations = {k: e for k, e in table.registrations.items() if k is not key}
+        if entries:
+            registrations[key] = entries
+        op.publish(DispatchTable(table.calling, registrations))
+
+    def _remove_entry(self, op: OperatorHandle, entry: KernelEntry) -> None:
+        table = op.table()
+        present = table.registrations.get(entry.dispatch_key, ())
+        self._publish(op, table, entry.dispatch_key, tuple(e for e in present if e is not entry))
+
+    def _remove(self, op: OperatorHandle, site: str) -> None:
+        del self._operators[op.name]
+        op.publish(StaleTable(str(op.name), site))
+
+    def _restore(self, op: OperatorHandle, table: DispatchTable) -> None:
+        self._operators[op.name] = op
+        op.publish(table)
+
+    def _on_rollback(self, step: Callable[[], object]) -> None:
+        if self._undo is not None:
+            self._undo.append(step)
+
+
+class KernelRegistrar:
+    """Undoes one kernel registration: ``close()``, or the end of a ``with`` block.
+
+    Closing twice does nothing.  Dropping a registrar without closing it leaves
+    the kernel registered.
+    """
+
+    __slots__ = ("_dispatcher", "_entry", "_open", "op")
+
+    def __init__(self, dispatcher: Dispatcher, op: OperatorHandle, entry: KernelEntry) -> None:
+        self._dispatcher, self._entry, self._open = dispatcher, entry, True
+        self.op = op
+
+    @property
+    def dispatch_key(self) -> DispatchKey:
+        """The key that the kernel serves."""
+        return self._entry.dispatch_key
+
+    def close(self) -> None:
+        """Deregister the kernel, if it still is registered."""
+        if self._open:
+            self._open = False
+            if self.op.is_live:
+                self._dispatcher.remove_entry(self.op, self._entry)
+
+    def __enter__(self) -> KernelRegistrar:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class OpSchemaRegistrar:
+    """Registers a schema; ``close()`` or the end of a ``with`` block deregisters it.
+
+    Raises, on closing:
+        RegistrationError: C10E307, kernels are still registered; close them
+            first, then close this again.
+    """
+
+    __slots__ = ("_dispatcher", "op")
+
+    def __init__(self, schema: FunctionSchema | str, dispatcher: Dispatcher | None = None) -> None:
+        self._dispatcher = dispatcher or Dispatcher.singleton()
+        self.op = self._dispatcher.register_schema(schema)
+
+    def close(self) -> None:
+        """Deregister the schema, if it still is registered."""
+        if self.op.is_live:
+            self._dispatcher.deregister_schema(self.op)
+
+    def __enter__(self) -> OperatorHandle:
+        return self.op
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+_dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+
+
+def _refresh_all() -> None:
+    for dispatcher in list(_dispatchers):
+        dispatcher.refresh()
+
+
+tensor_types.on_change(_refresh_all)
+
+
+def _kernel_source(kernel: Any, cache_creator: CacheCreator | None) -> KernelSource:
+    if isinstance(kernel, BoxedKernel):
+        return GivenKernel(kernel.function, cache_creator, boxed=True)
+    if not callable(kernel) and hasattr(kernel, "load"):
+        source: KernelSource = kernel
+        return source
+    return GivenKernel(kernel, cache_creator, boxed=False)
+
+
+def _defined_twice(existing: OperatorHandle, new: OperatorHandle) -> RegistrationError:
+    same = str(existing.schema) == str(new.schema)
+    notes = [f"the first is registered at {existing.site}", f"the second comes from {new.site}"]
+    if not same:
+        notes += [f"the first is {existing.schema}", f"the second is {new.schema}"]
+    return RegistrationError(
+        Diagnostic(
+            "C10E301",
+            f"operator `{new.name}` is registered already, with {'the same' if same else 'another'} schema",
+            place=new.site,
+            notes=tuple(notes),
+            help="give the second one an overload name"
+            if not same
+            else "register it once and share the handle",
+        ),
+        operator=str(new.name),
+        sites=(existing.site, new.site),
+    )
+
+
+def _registered_twice(op: OperatorHandle, first: KernelEntry, second: KernelEntry) -> RegistrationError:
+    return RegistrationError(
+        Diagnostic(
+            "C10E302",
+            f"`{op.name}` has a kernel for dispatch key {first.dispatch_key} already: `{first.source.name}`",
+            place=second.site,
+            notes=(
+                f"`{first.source.name}` is registered at {first.site}, and it stays",
+                f"`{second.source.name}` comes from {second.site}",
+            ),
+            help="deregister the first, or pass override=True",
+        ),
+        operator=str(op.name),
+        dispatch_key=first.dispatch_key,
+        sites=(first.site, second.site),
+    )
+
+
+def _kernels_alive(op: OperatorHandle, table: DispatchTable) -> RegistrationError:
+    keys = ", ".join(map(str, table.keys()))
+    return RegistrationError(
+        Diagnostic(
+            "C10E307",
+            f"the schema of `{op.name}` cannot be deregistered while kernels are registered for {keys}",
+            notes=tuple(line for line in table.lines()),
+            help="deregister the kernels first",
+        ),
+        operator=str(op.name),
+        registered_keys=table.keys(),
+    )
+
+
+def _not_registered(op: OperatorHandle, key: DispatchKey, table: DispatchTable) -> RegistrationError:
+    names = ", ".join(map(str, table.keys())) or "none"
+    return RegistrationError(
+        Diagnostic(
+            "C10E308",
+            f"`{op.name}` has no kernel for dispatch key {key} to deregister; registered: {names}",
+            notes=tuple(table.lines()),
+            help="close the registrar that registering gave, which knows whether its kernel is still there",
+        ),
+        operator=str(op.name),
+        dispatch_key=key,
+        registered_keys=table.keys(),
+    )

@@ -1,0 +1,276 @@
+"""Kernels: plain functions, boxed functions, their caches, and the looked-up `OpKernel`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from c10cli.dispatch import signature as signatures
+from c10cli.dispatch.keys import DispatchKey
+from c10cli.dispatch.stack import Stack
+from c10cli.errors import Diagnostic, RegistrationError
+from c10cli.schema import FunctionSchema
+
+if TYPE_CHECKING:
+    from c10cli.dispatch.calling import Calling
+
+KernelFunction = Callable[..., Any]
+CacheCreator = Callable[[], object]
+
+
+class KernelCache:
+    """Base of the state that a kernel keeps between calls, such as a workspace."""
+
+
+class BoxedKernel:
+    """A function that works on the stack, marked as such for registration.
+
+    Args:
+        function: takes its arguments off the end of the list *stack* and
+            puts its results there; called as ``function(stack, cache)``.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[Stack, Any], None]) -> None:
+        self.function = function
+
+
+class KernelSource(Protocol):
+    """Where a kernel's function comes from."""
+
+    @property
+    def name(self) -> str:
+        """The kernel's name, for messages."""
+
+    def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
+        """The function, its cache creator and whether it is boxed."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenKernel:
+    """A kernel handed over as a function."""
+
+    function: KernelFunction
+    cache_creator: CacheCreator | None
+    boxed: bool
+
+    @property
+    def name(self) -> str:
+        """The function's own name, qualified."""
+        return callable_name(self.function)
+
+    def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
+        """The three fields."""
+        return self.function, self.cache_creator, self.boxed
+
+
+@dataclass(frozen=True, slots=True)
+class BoundKernel:
+    """A kernel's function, proven to fit its schema.
+
+    Args:
+        function: takes the schema's arguments, positional ones by position
+            and keyword-only ones by keyword; with a cache, that too.
+        cache_keyword: the name under which the cache is passed; None: last position.
+    """
+
+    name: str
+    function: KernelFunction
+    boxed: bool
+    cache_creator: CacheCreator | None
+    cache_keyword: str | None
+    place: str
+
+    def caller(self, calling: Calling, get_cache: CacheCreator | None = None) -> KernelFunction:
+        """The kernel as a function of the schema's arguments alone.
+
+        Args:
+            get_cache: gives the cache at each call; None: a fresh one every
+                time, as the seed's dispatcher does.
+        """
+        get_cache = get_cache or self.cache_creator or _no_cache
+        if self.boxed:
+            return calling.unboxed(self.function, get_cache, self.name)
+        if self.cache_creator is None:
+            return self.function
+        function, keyword = self.function, self.cache_keyword
+        if keyword is None:
+            return lambda *args, **kwargs: function(*args, get_cache(), **kwargs)
+        return lambda *args, **kwargs: function(*args, **kwargs, **{keyword: get_cache()})
+
+
+def _no_cache() -> None:
+    return None
+
+
+def callable_name(function: object) -> str:
+    """A short, stable name of a callable, without addresses."""
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__qualname__
+
+
+def callable_place(function: object) -> str:
+    """``file:line`` of a Python function, or the module of anything else."""
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    if code is not None:
+        return f"{code.co_filename}:{code.co_firstlineno}"
+    return str(getattr(function, "__module__", None) or type(function).__module__)
+
+
+def bind_kernel(schema: FunctionSchema, source: KernelSource) -> BoundKernel:
+    """The kernel of *source*, checked against *schema*.
+
+    Raises:
+        RegistrationError: C10E310 for what is no kernel, C10E305 for one whose
+            signature does not fit.
+    """
+    function, cache_creator, boxed = source.load()
+    _check_is_kernel(schema, function)
+    if cache_creator is not None and not callable(cache_creator):
+        raise _refusal(schema, "C10E310", f"the cache creator of `{source.name}` is {_what(cache_creator)}")
+    cache_keyword = None
+    signature = _signature(function)
+    if signature is not None:
+        has_cache = cache_creator is not None
+        reason = signatures.mismatch(schema, signature, has_cache=has_cache, boxed=boxed)
+        if reason:
+            raise signature_refusal(schema, source.name, callable_place(function), reason)
+        cache_keyword = _cache_keyword(schema, signature) if has_cache and not boxed else None
+    return BoundKernel(source.name, function, boxed, cache_creator, cache_keyword, callable_place(function))
+
+
+def signature_refusal(schema: FunctionSchema, kernel: str, place: str, reason: str) -> RegistrationError:
+    """The error for a kernel whose signature does not fit."""
+    return RegistrationError(
+        Diagnostic(
+            "C10E305",
+            f"kernel `{kernel}` of `{schema.name}` {reason}",
+            place=f"{kernel} ({place})",
+            notes=(f"the schema is {schema}",),
+            help="give the kernel the schema's arguments: the same names, in the same order",
+        ),
+        operator=str(schema.name),
+        kernel=kernel,
+    )
+
+
+def _check_is_kernel(schema: FunctionSchema, function: object) -> None:
+    if not callable(function):
+        raise _refusal(schema, "C10E310", f"a kernel is a callable, and this is {_what(function)}")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        fact = f"`{callable_name(function)}` is an async function, and kernels are called, not awaited"
+        raise _refusal(schema, "C10E305", fact)
+
+
+def _refusal(schema: FunctionSchema, code: str, fact: str) -> RegistrationError:
+    diagnostic = Diagnostic(code, f"{fact}", place=f"registration of a kernel of {schema.name}")
+    return RegistrationError(diagnostic, operator=str(schema.name))
+
+
+def _what(value: object) -> str:
+    return "None" if value is None else f"of type {type(value).__qualname__}"
+
+
+def _signature(function: KernelFunction) -> inspect.Signature | None:
+    """The signature of *function*, or None where Python cannot tell (built-ins, some C types)."""
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
+
+
+def _cache_keyword(schema: FunctionSchema, signature: inspect.Signature) -> str | None:
+    parameter = signatures.cache_parameter(schema, signature)
+    if parameter is None or parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+        return None
+    return parameter.name
+
+
+@dataclass(slots=True)
+class KernelEntry:
+    """One registration in a dispatch table: a key, a kernel, and where it was registered.
+
+    The kernel is bound (and, from a manifest, imported) when a call first
+    needs it; two threads that need it at once bind it twice, harmlessly.
+    """
+
+    dispatch_key: DispatchKey
+    source: KernelSource
+    site: str
+    _bound: BoundKernel | None = field(default=None, repr=False)
+
+    def bound(self, schema: FunctionSchema) -> BoundKernel:
+        """The kernel, bound on first use."""
+        bound = self._bound
+        if bound is None:
+            bound = self._bound = bind_kernel(schema, self.source)
+        return bound
+
+    def describe(self) -> str:
+        """``CPU[1]: add_cpu (registered at file:line)``."""
+        return f"{self.dispatch_key}: {self.source.name} (registered at {self.site})"
+
+
+_UNMADE = object()
+
+
+class _CacheSlot:
+    """Holds one kernel cache, made when it is first asked for; made is made, also where it is None."""
+
+    __slots__ = ("_cache", "_create")
+
+    def __init__(self, create: CacheCreator) -> None:
+        self._create = create
+        self._cache: object = _UNMADE
+
+    def get(self) -> object:
+        if self._cache is _UNMADE:
+            self._cache = self._create()
+        return self._cache
+
+
+class OpKernel:
+    """A kernel, looked up and ready to call, that owns its cache.
+
+    The cache is made at the first call, once, and kept until the `OpKernel`
+    goes.  One `OpKernel` serves one thread at a time; look up one each.  It
+    goes on working after its kernel or operator is deregistered.
+    """
+
+    __slots__ = ("__weakref__", "_bound", "_caller", "_calling", "_unboxed", "dispatch_key")
+
+    def __init__(self, calling: Calling, dispatch_key: DispatchKey, bound: BoundKernel) -> None:
+        self._calling = calling
+        self._bound = bound
+        # The slot, not a method of self, goes into the closure: a cycle would
+        # keep the cache alive after its OpKernel.
+        self._caller = bound.caller(calling, _CacheSlot(bound.cache_creator or _no_cache).get)
+        self._unboxed: KernelFunction | None = None
+        self.dispatch_key = dispatch_key
+
+    @property
+    def function(self) -> KernelFunction:
+        """The registered function itself."""
+        return self._bound.function
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self._bound.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The kernel's result for the schema's arguments, defaults filled."""
+        unboxed = self._unboxed
+        if unboxed is None:
+            unboxed = self._unboxed = self._calling.bind_to(self._caller)
+        return unboxed(*args, **kwargs)
+
+    def call(self, stack: Stack) -> None:
+        """Replace the operator's arguments on top of *stack* by its results."""
+        self._calling.call_boxed(self._caller, stack)
+
+    def __repr__(self) -> str:
+        return f"<OpKernel {self.name} of {self._calling.schema.name} at {self.dispatch_key}>"

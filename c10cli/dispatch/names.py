@@ -1,0 +1,78 @@
+"""Operator names as people type them: which operator is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from c10cli.errors import AmbiguousOverloadError, Diagnostic, UnknownOperatorError, near_names
+from c10cli.schema import OperatorName
+
+
+def select_name(text: str, known: Sequence[OperatorName]) -> OperatorName:
+    """The one of *known* that *text* means.
+
+    Namespace and overload may be left out where that leaves one operator; the
+    empty overload wins over the others.
+
+    Raises:
+        UnknownOperatorError: C10E401, with near names.
+        AmbiguousOverloadError: C10E402, with the operators that fit.
+    """
+    fitting = [name for name in known if _fits(text, name)]
+    if len(fitting) > 1:
+        exact = [n for n in fitting if str(n) == text]
+        plain = [n for n in fitting if not n.overload]
+        fitting = exact or (plain if len(plain) == 1 else fitting)
+    if len(fitting) == 1:
+        return fitting[0]
+    raise _ambiguous(text, fitting) if fitting else _unknown(text, known)
+
+
+def _fits(text: str, name: OperatorName) -> bool:
+    spellings = {str(name), name.qualified, name.base}
+    if name.overload:
+        spellings.add(f"{name.base}.{name.overload}")
+    else:
+        spellings |= {f"{name.qualified}.default", f"{name.base}.default"}
+    return text in spellings
+
+
+def _ambiguous(text: str, fitting: Sequence[OperatorName]) -> AmbiguousOverloadError:
+    names = sorted(map(str, fitting))
+    return AmbiguousOverloadError(
+        Diagnostic(
+            "C10E402",
+            f"`{text}` may be any of {', '.join(f'`{name}`' for name in names[:8])}",
+            help=f"write the whole name, such as `{names[0]}`",
+        ),
+        operator=text,
+        candidates=tuple(names),
+    )
+
+
+def _unknown(text: str, known: Sequence[OperatorName]) -> UnknownOperatorError | AmbiguousOverloadError:
+    base = text.partition("::")[2] or text
+    same_base = [
+        n for n in known if base.partition(".")[0] == n.base and text.partition(".")[0].endswith(n.base)
+    ]
+    if same_base and "." in base:
+        overloads = ", ".join(f"`{n}`" for n in sorted(same_base, key=str))
+        return AmbiguousOverloadError(
+            Diagnostic(
+                "C10E402", f"`{text}` is no overload; there is {overloads}", help=f"use `{same_base[0]}`"
+            ),
+            operator=text,
+            candidates=tuple(map(str, same_base)),
+        )
+    spellings = {str(n): n for n in known} | {n.base: n for n in known}
+    near = sorted({str(spellings[s]) for s in near_names(text, spellings)})
+    return UnknownOperatorError(
+        Diagnostic(
+            "C10E401",
+            f"unknown operator `{text}`",
+            notes=() if known else ("no operator is registered",),
+            help=f"did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else "",
+        ),
+        operator=text,
+        near=tuple(near),
+    )

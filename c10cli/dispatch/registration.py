@@ -1,0 +1,170 @@
+"""Ways to say a registration: the builder, the lazy schema getter, attribute access."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar
+from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, KernelFunction
+from c10cli.dispatch.keys import DispatchKey
+from c10cli.dispatch.operator import OperatorHandle
+from c10cli.errors import AmbiguousOverloadError, Diagnostic, RegistrationError
+
+OperatorGetter = Callable[[], OperatorHandle]
+
+
+def define_op_schema(text: str, dispatcher: Dispatcher | None = None) -> OperatorGetter:
+    """A getter of the operator with schema *text*, which it registers on first use."""
+    handle: OperatorHandle | None = None
+
+    def op() -> OperatorHandle:
+        nonlocal handle
+        if handle is None:
+            handle = (dispatcher or Dispatcher.singleton()).register_schema(text)
+        return handle
+
+    return op
+
+
+def kernel_registration(
+    op: OperatorHandle | OperatorGetter, dispatcher: Dispatcher | None = None
+) -> KernelRegistrationBuilder:
+    """A builder of one kernel registration of *op*.
+
+    >>> from c10cli.dispatch import Dispatcher
+    >>> op = define_op_schema("demo::same(Tensor x) -> Tensor", Dispatcher())
+    >>> builder = kernel_registration(op).kernel(lambda x: x).dispatch_key("CPU")
+    >>> builder.dispatch_key("CUDA")
+    Traceback (most recent call last):
+        ...
+    c10cli.errors.RegistrationError: error[C10E309] dispatch_key() is given twice
+    """
+    return KernelRegistrationBuilder(op, dispatcher)
+
+
+@dataclass(frozen=True)
+class KernelRegistrationBuilder:
+    """A kernel registration, said step by step; ``register()`` makes it.
+
+    The steps may be given in any order, each once, but the cache before the
+    kernel that takes it.
+    """
+
+    _op: OperatorHandle | OperatorGetter
+    _dispatcher: Dispatcher | None = None
+    _kernel: KernelFunction | BoxedKernel | None = None
+    _key: DispatchKey | None = None
+    _cache: CacheCreator | None = None
+
+    def kernel(self, function: KernelFunction | BoxedKernel) -> KernelRegistrationBuilder:
+        """With *function* as the kernel."""
+        _refuse(self._kernel is not None, "kernel() is given twice", "give one kernel per registration")
+        return replace(self, _kernel=function)
+
+    def dispatch_key(self, key: DispatchKey | str) -> KernelRegistrationBuilder:
+        """For *key*."""
+        _refuse(self._key is not None, "dispatch_key() is given twice", "make one registration per key")
+        return replace(self, _key=DispatchKey(key))
+
+    def with_cache(self, cache: type[KernelCache]) -> KernelRegistrationBuilder:
+        """With a kernel cache of class *cache*, made without arguments."""
+        _refuse(self._cache is not None, "with_cache() is given twice", "give one cache class")
+        _refuse(self._kernel is not None, "with_cache() comes after kernel()", "call with_cache() first")
+        derived = isinstance(cache, type) and issubclass(cache, KernelCache)
+        _refuse(
+            not derived, f"{cache!r} is not derived from KernelCache", "derive the class from KernelCache"
+        )
+        _refuse(
+            _needs_arguments(cache),
+            f"{cache.__qualname__} cannot be made without arguments",
+            "give them defaults",
+        )
+        return replace(self, _cache=cache)
+
+    def register(self) -> KernelRegistrar:
+        """Make the registration.
+
+        Raises:
+            RegistrationError: C10E309, kernel or key were not given; and what
+                `Dispatcher.register_kernel` raises.
+        """
+        if self._kernel is None or self._key is None:
+            missing = "kernel()" if self._kernel is None else "dispatch_key()"
+            raise _incomplete(f"{missing} is missing", f"call {missing} before register()")
+        op = self._op if isinstance(self._op, OperatorHandle) else self._op()
+        dispatcher = self._dispatcher or op.dispatcher
+        return dispatcher.register_kernel(op, self._key, self._kernel, self._cache)
+
+
+def _needs_arguments(cache: type) -> bool:
+    import inspect  # slow to import, and only registration needs it
+
+    parameters = inspect.signature(cache).parameters.values()
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return any(p.default is inspect.Parameter.empty and p.kind not in variadic for p in parameters)
+
+
+def _refuse(condition: bool, fact: str, todo: str) -> None:
+    if condition:
+        raise _incomplete(fact, todo)
+
+
+def _incomplete(fact: str, todo: str) -> RegistrationError:
+    return RegistrationError(Diagnostic("C10E309", fact, place="kernel registration", help=todo))
+
+
+class Ops:
+    """Operators as attributes: ``ops.c10.add(x, y)``, ``ops.c10.add.out(...)``."""
+
+    def __init__(self, dispatcher: Callable[[], Dispatcher]) -> None:
+        self._dispatcher = dispatcher
+
+    def __getattr__(self, namespace: str) -> OpsNamespace:
+        if namespace.startswith("__"):
+            raise AttributeError(namespace)
+        return OpsNamespace(self._dispatcher, namespace)
+
+
+class OpsNamespace:
+    """The operators of one namespace, as attributes."""
+
+    def __init__(self, dispatcher: Callable[[], Dispatcher], namespace: str) -> None:
+        self._dispatcher, self._namespace = dispatcher, namespace
+
+    def __getattr__(self, base: str) -> Any:
+        if base.startswith("__"):
+            raise AttributeError(base)
+        qualified = f"{self._namespace}::{base}"
+        overloads = {
+            op.name.overload: op for op in self._dispatcher().operators() if op.name.qualified == qualified
+        }
+        if not overloads:
+            return self._dispatcher().find(qualified).call
+        function = (
+            overloads[""].call if "" in overloads else _no_default_overload(qualified, sorted(overloads))
+        )
+        for overload, op in overloads.items():
+            setattr(function, overload or "default", op.call)
+        return function
+
+    def __dir__(self) -> list[str]:
+        return sorted(
+            {o.name.base for o in self._dispatcher().operators() if o.name.namespace == self._namespace}
+        )
+
+
+def _no_default_overload(name: str, overloads: list[str]) -> Callable[..., Any]:
+    def choose(*_args: object, **_kwargs: object) -> Any:
+        listed = ", ".join(f"`{name}.{overload}`" for overload in overloads)
+        raise AmbiguousOverloadError(
+            Diagnostic("C10E402", f"`{name}` may be any of {listed}", help=f"call `{name}.{overloads[0]}`"),
+            operator=name,
+        )
+
+    return choose
+
+
+ops = Ops(Dispatcher.singleton)
+"""The operators of the singleton dispatcher, as attributes."""

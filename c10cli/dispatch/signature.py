@@ -1,0 +1,167 @@
+"""Whether a kernel's Python signature can take a schema's arguments.
+
+Asked once, at registration.  The comparison works on `inspect.Signature`
+values, so that it serves functions and signatures read from source alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import Parameter, Signature
+from typing import Any
+
+from c10cli.schema import FunctionSchema, Type
+from c10cli.schema import types as schema_types
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def mismatch(
+    schema: FunctionSchema, signature: Signature, *, has_cache: bool = False, boxed: bool = False
+) -> str | None:
+    """Why a kernel with *signature* cannot serve *schema*, or None where it can.
+
+    Args:
+        has_cache: the kernel takes its cache as one more, last argument.
+        boxed: the kernel takes a stack and a cache.
+    """
+    parameters = list(signature.parameters.values())
+    if boxed:
+        return _boxed_mismatch(parameters)
+    names = {p.name for p in schema.arguments}
+    if has_cache:
+        parameter = cache_parameter(schema, signature)
+        if parameter is None and not _takes_any_position(parameters):
+            return f"takes {len(parameters)} arguments and none of them is left for the cache"
+        parameters = [p for p in parameters if p is not parameter]
+    return (
+        _count_mismatch(schema, parameters)
+        or _positional_mismatch(schema, parameters)
+        or _keyword_mismatch(schema, parameters, names)
+        or _annotation_mismatch(schema, signature)
+    )
+
+
+def cache_parameter(schema: FunctionSchema, signature: Signature) -> Parameter | None:
+    """The parameter that takes the kernel cache: the last one that is no argument of *schema*."""
+    names = {argument.name for argument in schema.arguments}
+    left = [p for p in signature.parameters.values() if p.name not in names and p.kind not in _VARIADIC]
+    return left[-1] if left else None
+
+
+_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def _takes_any_position(parameters: Sequence[Parameter]) -> bool:
+    return any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+
+
+def _boxed_mismatch(parameters: Sequence[Parameter]) -> str | None:
+    positional = [p for p in parameters if p.kind in _POSITIONAL]
+    required = [p for p in parameters if p.default is Parameter.empty and p.kind not in _VARIADIC]
+    fits = len(positional) >= 2 or _takes_any_position(parameters)
+    if fits and all(p in positional[:2] for p in required):
+        return None
+    return f"is registered as boxed, which takes (stack, cache), but takes {_listed(parameters)}"
+
+
+def _count_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]) -> str | None:
+    """The difference in number alone, which explains itself better than the first name that differs."""
+    named = [p for p in parameters if p.kind not in _VARIADIC]
+    required = [p for p in named if p.default is Parameter.empty]
+    wanted = len(schema.arguments)
+    too_many = len(required) > wanted
+    too_few = len(named) < wanted and not any(p.kind in _VARIADIC for p in parameters)
+    if not (too_many or too_few):
+        return None
+    taken = len(required) if too_many else len(named)
+    return f"takes {_arguments(taken)}, and the schema has {wanted}: {_listed(named)} against {_schema_list(schema)}"
+
+
+def _positional_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]) -> str | None:
+    positional = [p for p in parameters if p.kind in _POSITIONAL]
+    for index, argument in enumerate(schema.positional):
+        if index >= len(positional):
+            if _takes_any_position(parameters):
+                return None
+            by_name = {p.name: p for p in parameters}
+            if argument.name in by_name:
+                return f"takes `{argument.name}` by keyword only, and the schema passes it by position"
+            return f"takes no `{argument.name}`, which the schema passes as argument {index}"
+        parameter = positional[index]
+        # A positional-only name is nobody's to use, so it may differ.
+        if parameter.name != argument.name and parameter.kind is not Parameter.POSITIONAL_ONLY:
+            return f"calls argument {index} `{parameter.name}`, and the schema calls it `{argument.name}`"
+    return None
+
+
+def _keyword_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter], names: set[str]) -> str | None:
+    by_name = {p.name: p for p in parameters}
+    takes_any_keyword = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    for argument in schema.keyword_only:
+        parameter = by_name.get(argument.name)
+        if parameter is None and not takes_any_keyword:
+            return f"takes no `{argument.name}`, which the schema passes by keyword"
+        if parameter is not None and parameter.kind is Parameter.POSITIONAL_ONLY:
+            return f"takes `{argument.name}` by position only, and the schema passes it by keyword"
+    # What is bound by position has been judged by position.
+    rest = [p for p in parameters if p.kind in _POSITIONAL][len(schema.positional) :]
+    rest += [p for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
+    for parameter in rest:
+        if parameter.name not in names and parameter.default is Parameter.empty:
+            return f"needs `{parameter.name}`, which the schema does not have"
+    return None
+
+
+_PLAIN = {"int": int, "float": float, "bool": bool, "str": str, "complex": complex}
+# What a value of a schema type may be annotated as in a kernel.
+_ACCEPTED = {
+    "int": {"int"},
+    "SymInt": {"int"},
+    "float": {"float", "int | float"},
+    "bool": {"bool"},
+    "str": {"str"},
+    "complex": {"complex"},
+    "Scalar": {"int", "float", "complex", "bool"},
+}
+
+
+def _annotation_mismatch(schema: FunctionSchema, signature: Signature) -> str | None:
+    """A contradiction between annotations and schema; only plain Python types are judged."""
+    for argument in schema.arguments:
+        parameter = signature.parameters.get(argument.name)
+        plain = _plain_name(parameter.annotation) if parameter else None
+        if plain is not None and not _may_be(argument.type, plain):
+            return f"annotates `{argument.name}` as {plain}, and the schema says {argument.type}"
+    plain = _plain_name(signature.return_annotation)
+    if plain is not None and len(schema.returns) != 1:
+        return f"is annotated to return 1 value ({plain}), and the schema returns {len(schema.returns)}"
+    if plain is not None and not _may_be(schema.returns[0].type, plain):
+        return f"is annotated to return {plain}, and the schema returns {schema.returns[0].type}"
+    return None
+
+
+def _plain_name(annotation: Any) -> str | None:
+    """``int`` for the annotations ``int`` and ``"int"``; None for all but the plain types."""
+    if isinstance(annotation, str):
+        return annotation if annotation in _PLAIN else None
+    return next((name for name, plain in _PLAIN.items() if annotation is plain), None)
+
+
+def _may_be(declared: Type, plain: str) -> bool:
+    if schema_types.is_tensor(declared):
+        return False
+    accepted = _ACCEPTED.get(str(declared))
+    return accepted is None or plain in accepted
+
+
+def _arguments(count: int) -> str:
+    return f"{count} argument" if count == 1 else f"{count} arguments"
+
+
+def _listed(parameters: Sequence[Parameter]) -> str:
+    return "(" + ", ".join(str(p).split(":")[0].split("=")[0].strip() for p in parameters) + ")"
+
+
+def _schema_list(schema: FunctionSchema) -> str:
+    return "(" + ", ".join(argument.name for argument in schema.arguments) + ")"

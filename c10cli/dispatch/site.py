@@ -1,0 +1,16 @@
+"""Where in the user's code a registration was made."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def caller_site() -> str:
+    """``file:line`` of the innermost frame outside c10cli."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

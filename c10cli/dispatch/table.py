@@ -1,0 +1,139 @@
+"""The dispatch table of one operator: an immutable snapshot.
+
+A change to an operator makes a new table and swaps it in; a call that began
+keeps the one it has.  What a table learns (which function serves a Python
+type) belongs to it, so a slow lookup that ends after a deregistration cannot
+bring a dead kernel back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from c10cli.dispatch.calling import Calling
+from c10cli.dispatch.describe import describe
+from c10cli.dispatch.kernel import KernelEntry
+from c10cli.dispatch.keys import DispatchKey
+from c10cli.dispatch.tensor_types import key_of, resolve_type
+from c10cli.errors import Diagnostic, NoKernelError, StaleHandleError
+
+Function = Callable[..., Any]
+Registrations = Mapping[DispatchKey, tuple[KernelEntry, ...]]
+
+
+class DispatchTable:
+    """Which kernel serves which key, as of one moment.
+
+    Args:
+        registrations: per key the registered kernels, oldest first; the last
+            one serves, those before it were overridden.
+    """
+
+    __slots__ = ("by_key", "by_type", "calling", "registrations")
+
+    def __init__(self, calling: Calling, registrations: Registrations) -> None:
+        self.calling = calling
+        self.registrations = registrations
+        self.by_type: dict[type, Function] = {}
+        self.by_key: dict[DispatchKey, Function] = {}
+
+    def keys(self) -> tuple[DispatchKey, ...]:
+        """The keys with a kernel, by number."""
+        return tuple(sorted(self.registrations))
+
+    def serving(self, key: DispatchKey) -> KernelEntry | None:
+        """The registration that serves *key*."""
+        entries = self.registrations.get(key)
+        return entries[-1] if entries else None
+
+    def entry_for(self, tensor: object) -> KernelEntry:
+        """The registration that serves the key of *tensor*.
+
+        Raises:
+            ArgumentError: C10E408, *tensor* is no known tensor.
+            NoKernelError: C10E403.
+        """
+        key = key_of(tensor)
+        if key is None:
+            raise self.calling.not_a_tensor(tensor)
+        entry = self.serving(key)
+        if entry is None:
+            raise self.no_kernel(key, tensor)
+        return entry
+
+    def slow_call(self, *args: Any, **kwargs: Any) -> Any:
+        """Call what serves the arguments' tensor type, and remember it for the next call."""
+        tensor = self.calling.key_tensor(args, kwargs)
+        resolution = resolve_type(type(tensor))
+        if resolution is None or isinstance(resolution, DispatchKey):
+            function = self._function_for(tensor)
+        else:
+            function = self.calling.routing(resolution, self.by_key, self._slow_call_by_key)
+        self.by_type[type(tensor)] = function
+        return function(*args, **kwargs)
+
+    def _slow_call_by_key(self, *args: Any, **kwargs: Any) -> Any:
+        """The same for tensors whose type leaves the key open."""
+        return self._function_for(self.calling.key_tensor(args, kwargs))(*args, **kwargs)
+
+    def _function_for(self, tensor: object) -> Function:
+        """What serves the key of *tensor*; its kernel is bound (and, from a manifest, imported) here."""
+        entry = self.entry_for(tensor)
+        function = self.by_key.get(entry.dispatch_key)
+        if function is None:
+            function = entry.bound(self.calling.schema).caller(self.calling)
+            self.by_key[entry.dispatch_key] = function
+        return function
+
+    def no_kernel(self, key: DispatchKey, tensor: object) -> NoKernelError:
+        """The error for *key*, with what is registered instead."""
+        schema, argument = self.calling.schema, self.calling.dispatch_argument()
+        names = ", ".join(str(k) for k in self.keys()) or "none"
+        return NoKernelError(
+            Diagnostic(
+                "C10E403",
+                f"no kernel of `{schema.name}` for dispatch key {key}; registered: {names}",
+                place=f"call of {schema.name}, argument `{argument.name}`: {describe(tensor)} with key {key.name}",
+                notes=(f"the schema is {schema}", *self.lines()[:8]),
+                help=f"register a kernel for {key.name}, or pass a tensor of a registered key",
+            ),
+            operator=str(schema.name),
+            dispatch_key=key,
+            registered_keys=self.keys(),
+        )
+
+    def lines(self) -> list[str]:
+        """The table in use, one line per registration: which serves, which was overridden."""
+        shown = []
+        for key in self.keys():
+            *overridden, serving = self.registrations[key]
+            shown.append(serving.describe())
+            shown += [f"  overridden: {entry.describe()}" for entry in reversed(overridden)]
+        return shown
+
+
+class StaleTable:
+    """The table of a deregistered operator: every use raises C10E306."""
+
+    __slots__ = ("by_type", "name", "site")
+
+    def __init__(self, name: str, site: str) -> None:
+        self.name, self.site = name, site
+        self.by_type: dict[type, Function] = {}
+
+    def error(self) -> StaleHandleError:
+        """The error of any use."""
+        return StaleHandleError(
+            Diagnostic(
+                "C10E306",
+                f"the handle to `{self.name}` is stale: the operator was deregistered at {self.site}",
+                help="ask the dispatcher for a new handle with find(...)",
+            ),
+            operator=self.name,
+            site=self.site,
+        )
+
+    def slow_call(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """Raise `error`."""
+        raise self.error()

@@ -1,0 +1,165 @@
+"""From a tensor to its dispatch key, without importing any array library.
+
+A Python type resolves once, to a key or, where the key depends on the value
+(torch and jax tensors may live anywhere), to a function of the value.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from c10cli.dispatch.keys import DispatchKey
+from c10cli.errors import ArgumentError, Diagnostic
+
+KeyFunction = Callable[[Any], DispatchKey]
+Resolution = DispatchKey | KeyFunction
+
+_taught: dict[type, Resolution] = {}
+_listeners: list[Callable[[], None]] = []
+
+
+def register_tensor_type(tensor_type: type, key: DispatchKey | str | KeyFunction) -> None:
+    """Teach that instances of *tensor_type* and its subclasses are tensors.
+
+    Args:
+        key: the dispatch key of every instance, or a function of an instance
+            that gives it.
+
+    >>> class Grid: pass
+    >>> register_tensor_type(Grid, "CPU")
+    >>> key_of(Grid())
+    DispatchKey('CPU')
+    """
+    _taught[tensor_type] = DispatchKey(key) if isinstance(key, str | DispatchKey) else _checked(key)
+    for listener in _listeners:
+        listener()
+
+
+def on_change(listener: Callable[[], None]) -> None:
+    """Call *listener* after every `register_tensor_type`."""
+    _listeners.append(listener)
+
+
+def resolve_type(tensor_type: type) -> Resolution | None:
+    """The key of *tensor_type*, a function of the value, or None for no tensor."""
+    for base in tensor_type.__mro__:
+        if base in _taught:
+            return _taught[base]
+    for base in tensor_type.__mro__:
+        root = base.__module__.partition(".")[0] if isinstance(base.__module__, str) else ""
+        resolution = _BUILT_IN.get((root, base.__qualname__))
+        if resolution is not None:
+            return resolution
+    return _dlpack_key if hasattr(tensor_type, "__dlpack_device__") else None
+
+
+def key_of(value: object) -> DispatchKey | None:
+    """The dispatch key of *value*, or None where it is no known tensor."""
+    resolution = resolve_type(type(value))
+    if resolution is None or isinstance(resolution, DispatchKey):
+        return resolution
+    return resolution(value)
+
+
+def is_tensor(value: object) -> bool:
+    """True where the type of *value* is a known tensor type."""
+    return resolve_type(type(value)) is not None
+
+
+def _checked(function: KeyFunction) -> KeyFunction:
+    """*function*, with texts taken for keys: a user may return ``"CPU"``."""
+
+    def key(value: object) -> DispatchKey:
+        return DispatchKey(function(value))
+
+    return key
+
+
+# torch and jax say "hip" through "cuda", so ROCm builds are told apart by the library.
+_KEY_OF_DEVICE = {
+    "cpu": DispatchKey.CPU,
+    "cuda": DispatchKey.CUDA,
+    "gpu": DispatchKey.CUDA,
+    "hip": DispatchKey.HIP,
+    "rocm": DispatchKey.HIP,
+    "xla": DispatchKey.XLA,
+    "tpu": DispatchKey.XLA,
+    "mps": DispatchKey.MPS,
+    "xpu": DispatchKey.XPU,
+    "meta": DispatchKey.Meta,
+}
+_SPARSE = {DispatchKey.CPU: DispatchKey.SparseCPU, DispatchKey.CUDA: DispatchKey.SparseCUDA}
+
+
+def _unknown_device(value: object, device: object) -> ArgumentError:
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return ArgumentError(
+        Diagnostic(
+            "C10E408",
+            f"a tensor of type `{name}` lives on device `{device}`, which has no dispatch key",
+            help=f"teach the key with register_tensor_type({type(value).__qualname__}, function of the value)",
+        ),
+        tensor_type=type(value),
+        device=device,
+    )
+
+
+def _torch_key(value: Any) -> DispatchKey:
+    # is_cpu and is_cuda cost a tenth of device.type, and they are the common answers.
+    if value.is_cpu:
+        key = DispatchKey.CPU
+    elif value.is_cuda:
+        key = DispatchKey.HIP if sys.modules["torch"].version.hip else DispatchKey.CUDA
+    else:
+        device = value.device.type
+        if device not in _KEY_OF_DEVICE:
+            raise _unknown_device(value, device)
+        key = _KEY_OF_DEVICE[device]
+    return _SPARSE.get(key, key) if value.layout is not sys.modules["torch"].strided else key
+
+
+def _jax_key(value: Any) -> DispatchKey:
+    platform = next(iter(value.devices())).platform
+    if platform not in _KEY_OF_DEVICE:
+        raise _unknown_device(value, platform)
+    return _KEY_OF_DEVICE[platform]
+
+
+def _cupy_key(value: Any) -> DispatchKey:
+    return DispatchKey.HIP if sys.modules["cupy"].cuda.runtime.is_hip else DispatchKey.CUDA
+
+
+# Device types of the DLPack standard (dlpack.h).  Host memory that a device
+# can also reach (3, 11) is still host memory.
+_KEY_OF_DLPACK = {
+    1: DispatchKey.CPU,
+    2: DispatchKey.CUDA,
+    3: DispatchKey.CPU,
+    8: DispatchKey.MPS,
+    10: DispatchKey.HIP,
+    11: DispatchKey.CPU,
+    13: DispatchKey.CUDA,
+    14: DispatchKey.XPU,
+}
+
+
+def _dlpack_key(value: Any) -> DispatchKey:
+    device = int(value.__dlpack_device__()[0])
+    if device not in _KEY_OF_DLPACK:
+        raise _unknown_device(value, f"DLPack {device}")
+    return _KEY_OF_DLPACK[device]
+
+
+_BUILT_IN: dict[tuple[str, str], Resolution] = {
+    ("numpy", "ndarray"): DispatchKey.CPU,
+    ("scipy", "_spbase"): DispatchKey.SparseCPU,
+    ("scipy", "spmatrix"): DispatchKey.SparseCPU,
+    ("cupy", "ndarray"): _cupy_key,
+    ("cupyx", "_spbase"): DispatchKey.SparseCUDA,
+    ("cupyx", "spmatrix"): DispatchKey.SparseCUDA,
+    ("torch", "Tensor"): _torch_key,
+    ("jaxlib", "ArrayImpl"): _jax_key,
+    ("jaxlib", "Array"): _jax_key,
+}

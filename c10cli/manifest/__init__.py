@@ -1,0 +1,1 @@
+"""From registry.yaml to a checked `Manifest`."""

@@ -1,0 +1,194 @@
+"""The tolerances and cases of an operator as values."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from c10cli.arrays.expression import DTYPES, RESERVED_NAMES
+from c10cli.errors import did_you_mean
+from c10cli.manifest.document import REFUSED, Node
+from c10cli.manifest.fields import Fields
+from c10cli.manifest.model import CaseDecl, PlainValue, Tolerance
+from c10cli.manifest.scalars import describe
+from c10cli.schema import FunctionSchema
+
+__all__ = ["read_cases", "read_tolerance"]
+
+CASE_FIELDS = ("name", "sweep", "dtypes", "inputs", "bench")
+TOLERANCE_FIELDS = ("rtol", "atol")
+MAX_COMBINATIONS = 10_000
+_PLAIN_TYPES = (bool, int, float, str, type(None))
+
+
+def read_tolerance(fields: Fields, entry: dict[str, Any], owner: str) -> dict[str, Tolerance]:
+    """The tolerances of an operator by dtype."""
+    table = fields.mapping(entry, "tolerance", f"`tolerance` of {owner}")
+    if table is None:
+        return {}
+    fields.check_repeats(table, "dtype", f"the tolerance of {owner}")
+    found = {}
+    for dtype in table:
+        if dtype not in DTYPES:
+            fields.unknown("C10E106", f"dtype `{dtype}` in the tolerance of {owner}", dtype, DTYPES, table)
+        what = f"`{dtype}` tolerance of {owner}"
+        bounds = fields.mapping(table, dtype, what)
+        if bounds is None:
+            continue
+        fields.check_names(bounds, f"the {what}", TOLERANCE_FIELDS, required=TOLERANCE_FIELDS)
+        rtol, atol = (_bound(fields, bounds, name, what) for name in TOLERANCE_FIELDS)
+        if rtol is not None and atol is not None:
+            found[dtype] = Tolerance(rtol, atol)
+    return found
+
+
+def _bound(fields: Fields, bounds: dict[str, Any], name: str, what: str) -> float | None:
+    value = fields.read(bounds, name, f"`{name}` of the {what}", "a number", int, float)
+    if value is None:
+        return None
+    if not 0 <= value <= sys.float_info.max:
+        message = f"`{name}` of the {what} must be a finite number from 0 on"
+        fields.report("C10E106", message, fields.document.span(bounds, name))
+        return None
+    return float(value)
+
+
+def read_cases(
+    fields: Fields, entry: dict[str, Any], owner: str, schema: FunctionSchema | None
+) -> tuple[CaseDecl, ...]:
+    """The cases of an operator; their inputs are compared with *schema* where there is one."""
+    entries = fields.items(entry, "cases", f"`cases` of {owner}")
+    found: dict[str, CaseDecl] = {}
+    for index in range(len(entries or ())):
+        case = _read_case(fields, entries, index, owner, schema)
+        if case is None:
+            continue
+        if case.name in found:
+            message = f"case `{case.name}` of {owner} is given twice"
+            note = f"the first is at {found[case.name].span}"
+            fields.report("C10E103", message, case.span, notes=(note,), help="give one of them another name")
+            continue
+        found[case.name] = case
+    return tuple(found.values())
+
+
+def _read_case(
+    fields: Fields, entries: Any, index: int, owner: str, schema: FunctionSchema | None
+) -> CaseDecl | None:
+    what = f"case {index + 1} of {owner}"
+    entry = fields.mapping(entries, index, what)
+    if entry is None:
+        return None
+    fields.check_names(entry, what, CASE_FIELDS, required=("name", "inputs"))
+    name = fields.text(entry, "name", f"`name` of {what}")
+    what = f"case `{name}` of {owner}" if name else what
+    case = CaseDecl(
+        name=name or "",
+        sweep=_sweep(fields, entry, what),
+        dtypes=_dtypes(fields, entry, what),
+        inputs=_inputs(fields, entry, what, schema),
+        bench=fields.flag(entry, "bench", f"`bench` of {what}", default=True),
+        node=Node(fields.document, entry),
+    )
+    return case if name else None
+
+
+def _sweep(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, tuple[PlainValue, ...]]:
+    table = fields.mapping(entry, "sweep", f"`sweep` of {what}")
+    if table is None:
+        return {}
+    fields.check_repeats(table, "name", f"the sweep of {what}")
+    found = {}
+    for name in table:
+        if not name.isidentifier() or name in RESERVED_NAMES:
+            reason = "means something in expressions" if name in RESERVED_NAMES else "is no name"
+            message = f"`{name}` in the sweep of {what} {reason}"
+            fields.report("C10E106", message, fields.document.span(table, name, "key"))
+        values = fields.items(table, name, f"`{name}` in the sweep of {what}")
+        if values is not None:
+            found[name] = _sweep_values(fields, table, name, f"`{name}` in the sweep of {what}")
+    combinations = math.prod(map(len, found.values()))
+    if combinations > MAX_COMBINATIONS:
+        message = f"sweep of {what} has {combinations:,} combinations, more than {MAX_COMBINATIONS:,}"
+        fields.report("C10E106", message, fields.document.span(entry, "sweep"), help="sweep fewer values")
+    return found
+
+
+def _sweep_values(fields: Fields, table: dict[str, Any], name: str, what: str) -> tuple[PlainValue, ...]:
+    values = table[name]
+    if not values:
+        fields.report("C10E106", f"list of {what} is empty", fields.document.span(table, name))
+    expected = "a number, a string, a boolean or null"
+    for index, value in enumerate(values):
+        if type(value) not in _PLAIN_TYPES and value is not REFUSED:
+            message = f"value {index + 1} of {what} must be {expected}, not {describe(value)}"
+            fields.report("C10E106", message, fields.document.span(values, index))
+    return tuple(value for value in values if type(value) in _PLAIN_TYPES)
+
+
+def _dtypes(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, ...]:
+    if "dtypes" not in entry:
+        return ("float32",)
+    dtypes = fields.texts(entry, "dtypes", f"`dtypes` of {what}")
+    if dtypes is None:
+        return ()
+    if not entry["dtypes"]:
+        message = f"`dtypes` of {what} is an empty list"
+        fields.report("C10E106", message, fields.document.span(entry, "dtypes"))
+    for index, dtype in enumerate(entry["dtypes"]):
+        if type(dtype) is str and dtype.strip() and dtype not in DTYPES:
+            span = fields.document.span(entry["dtypes"], index)
+            note = f"known here: {', '.join(f'`{known}`' for known in DTYPES)}"
+            message = f"dtype `{dtype}` of {what} is unknown"
+            fields.report("C10E106", message, span, notes=(note,), help=did_you_mean(dtype, DTYPES))
+    return dtypes
+
+
+def _inputs(
+    fields: Fields, entry: dict[str, Any], what: str, schema: FunctionSchema | None
+) -> dict[str, object]:
+    table = fields.mapping(entry, "inputs", f"`inputs` of {what}")
+    if table is None:
+        return {}
+    if schema is not None:
+        known = [argument.name for argument in schema.arguments]
+        fields.check_repeats(table, "argument", f"the inputs of {what}")
+        for name in table:
+            if name not in known:
+                fields.unknown("C10E104", f"argument `{name}` in the inputs of {what}", name, known, table)
+        required = [argument.name for argument in schema.arguments if not argument.has_default]
+        for name in required:
+            if name not in table:
+                message = f"argument `{name}` is missing in the inputs of {what}"
+                fields.report("C10E105", message, fields.document.span(entry, "inputs", "key"))
+    expected = "an expression, a number, a list, a boolean or null"
+    found = {}
+    for name, value in table.items():
+        if _is_input(value):
+            found[name] = _as_expression(value) if type(value) is list else value
+        elif value is not REFUSED:
+            message = f"input `{name}` of {what} must be {expected}, not {describe(value)}"
+            fields.report("C10E106", message, fields.document.span(table, name))
+    return found
+
+
+def _is_input(value: object) -> bool:
+    if type(value) is list:
+        return all(map(_is_input, value))
+    return type(value) in _PLAIN_TYPES
+
+
+def _as_expression(values: list[Any]) -> object:
+    """The list itself, or, where it holds strings, the one expression it amounts to."""
+    return _spell(values) if _holds_text(values) else values
+
+
+def _holds_text(value: object) -> bool:
+    return any(map(_holds_text, value)) if isinstance(value, list) else isinstance(value, str)
+
+
+def _spell(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_spell, value))}]"
+    return value if isinstance(value, str) else repr(value)

@@ -1,0 +1,173 @@
+"""A YAML document as plain values, and where each of them stands in its file.
+
+A place is kept as five small values in a side table, and turned into a span
+when one is asked for, which is seldom.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from c10cli.errors import Diagnostic, Span
+
+__all__ = ["CONTAINER", "PLAIN", "REFUSED", "Document", "Duplicate", "Node", "Place", "text_offsets"]
+
+Key = str | int
+Part = Literal["value", "key"]
+# Line and column where it starts and ends, from 0, and the style: a quotation mark, `|`, `>`,
+# PLAIN or CONTAINER.  A bare tuple: there is one for every word of the file.
+Place = tuple[int, int, int, int, str]
+PLAIN: Final = ""
+CONTAINER: Final = "{"
+
+_LINE_BREAK = re.compile(
+    "\r\n|[\r\n\x85\u2028\u2029]"
+)  # what YAML 1.1, and so PyYAML's line count, breaks at
+# One match per character of the value, so that offsets inside it find their columns.
+_PIECES = {
+    PLAIN: re.compile("."),
+    "'": re.compile("''|."),
+    '"': re.compile(r"\\(?:x..|u.{4}|U.{8}|.)|."),
+}
+
+
+class _Refused:
+    """What stands where a value was refused; its fault is reported already."""
+
+    def __repr__(self) -> str:
+        return "REFUSED"
+
+
+REFUSED: Final = _Refused()
+
+
+class Duplicate(NamedTuple):
+    """A key given again in one mapping: both places."""
+
+    key: str
+    first: Span
+    second: Span
+
+
+class Document:
+    """One YAML document: its value, its findings and the place of everything in it.
+
+    ``value`` is `REFUSED` where nothing could be built.  ``findings`` are the
+    faults of the YAML; repeated keys are not among them: they wait in
+    `take_duplicates` for whoever knows what the mapping is.
+    """
+
+    __slots__ = ("_lines", "_starts", "duplicates", "file", "findings", "places", "text", "value")
+
+    def __init__(self, file: str, text: str = "") -> None:
+        self.file = file
+        self.text = text
+        self.value: object = REFUSED
+        self.findings: list[Diagnostic] = []
+        # By id of the container: its place, the places of its entries, and itself, which
+        # keeps the id from being used again.
+        self.places: dict[int, tuple[Place, Any, object]] = {}
+        self.duplicates: dict[int, list[tuple[str, Place, Place]]] = {}
+        self._lines: list[str] = []
+        self._starts: list[int] = []
+
+    def span(self, container: object, key: Key | None = None, part: Part = "value") -> Span:
+        """The place of *key* in *container*, of its value, or of the whole *container*."""
+        if key is None:
+            return self.span_of(self.places[id(container)][0])
+        place = self.places[id(container)][1][key]
+        if isinstance(key, int):
+            return self.span_of(place)
+        return self.span_of(place[0] if part == "key" else place[1])
+
+    def span_within(self, container: Any, key: Key, start: int, end: int) -> Span:
+        """The place of characters *start* to *end* of the string at *key*.
+
+        Where the text cannot be followed (a folded scalar), the whole value.
+        """
+        entry = self.places[id(container)][1][key]
+        place = entry if isinstance(key, int) else entry[1]
+        columns = self._columns(place, container[key])
+        whole = self.span_of(place)
+        if not columns:
+            return whole
+        first = columns[min(max(start, 0), len(columns) - 1)]
+        last = columns[min(max(end, start), len(columns) - 1)]
+        return Span(whole.file, whole.line, first, max(last, first + 1), whole.line_text)
+
+    def is_plain(self, container: object, key: str) -> bool:
+        """Whether the value at *key* is a scalar without quotes."""
+        return bool(self.places[id(container)][1][key][1][4] == PLAIN)
+
+    def take_duplicates(self, container: object) -> list[Duplicate]:
+        """The repeated keys of *container*; each is handed out once."""
+        found = self.duplicates.pop(id(container), [])
+        return [Duplicate(key, self.span_of(first), self.span_of(second)) for key, first, second in found]
+
+    def take_remaining_duplicates(self) -> list[Duplicate]:
+        """The repeated keys of every mapping nobody asked about."""
+        found = [entry for entries in self.duplicates.values() for entry in entries]
+        self.duplicates.clear()
+        return [Duplicate(key, self.span_of(first), self.span_of(second)) for key, first, second in found]
+
+    def line(self, number: int) -> str | None:
+        """Line *number*, from 1, without its break."""
+        if not self._lines:
+            self._lines = _LINE_BREAK.split(self.text)
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else None
+
+    def span_at(self, index: int) -> Span:
+        """The place of the character at *index* of the text."""
+        if not self._starts:
+            self._starts = [0, *(match.end() for match in _LINE_BREAK.finditer(self.text))]
+        line = bisect_right(self._starts, index)
+        column = index - self._starts[line - 1] + 1
+        return Span(self.file, line, column, column + 1, self.line(line))
+
+    def span_of(self, place: Place) -> Span:
+        """The span of *place*; of a container or longer text, up to the end of its first line."""
+        line, column, end_line, end_column, style = place
+        line_text = self.line(line + 1)
+        if end_line != line or style == CONTAINER:
+            end_column = len((line_text or "").rstrip())
+        return Span(self.file, line + 1, column + 1, max(end_column, column + 1) + 1, line_text)
+
+    def _columns(self, place: Place, value: object) -> list[int]:
+        """The column of every character of a string on one line, and of its end."""
+        line, column, end_line, end_column, style = place
+        if type(value) is not str or line != end_line or style not in _PIECES:
+            return []
+        if style == PLAIN:
+            return list(range(column + 1, column + len(value) + 2))
+        raw = (self.line(line + 1) or "")[column + 1 : end_column - 1]
+        columns = [column + 2 + match.start() for match in _PIECES[style].finditer(raw)]
+        return [*columns, end_column] if len(columns) == len(value) else []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A mapping or list of a document, for later questions about its places."""
+
+    document: Document
+    value: Any
+
+    def span(self, key: Key | None = None, part: Part = "value") -> Span:
+        """The place of *key*, of its value, or of the node."""
+        return self.document.span(self.value, key, part)
+
+    def span_within(self, key: Key, start: int, end: int) -> Span:
+        """The place of a stretch of the string at *key*."""
+        return self.document.span_within(self.value, key, start, end)
+
+    def child(self, key: Key) -> Node:
+        """The node at *key*."""
+        return Node(self.document, self.value[key])
+
+
+def text_offsets(text: str, span: Span) -> tuple[int, int]:
+    """Where *span*, in lines and columns of *text*, begins and ends as offsets."""
+    before = sum(len(line) + 1 for line in text.split("\n")[: span.line - 1])
+    return before + span.column - 1, before + span.end_column - 1

@@ -1,0 +1,122 @@
+"""Reading the fields of a mapping: types, unknown and missing names, repeated keys.
+
+Every fault becomes a finding and the reading goes on; a value that YAML
+already had to refuse is passed over in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from c10cli.errors import Diagnostic, Span, did_you_mean
+from c10cli.manifest.document import REFUSED, Document, Duplicate
+from c10cli.manifest.scalars import describe
+
+__all__ = ["Fields"]
+
+Mapping = dict[str, Any]
+
+
+class Fields:
+    """The reader of one document, with the findings so far.
+
+    In every method *owner* is the mapping's name in messages, such as
+    ```c10::relu```; a result of None means absent or refused.
+    """
+
+    __slots__ = ("document", "findings")
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.findings = list(document.findings)
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        *,
+        label: str = "",
+        notes: tuple[str, ...] = (),
+        help: str = "",
+    ) -> None:
+        """Add a finding."""
+        self.findings.append(Diagnostic(code, message, span, label=label, notes=notes, help=help))
+
+    def place(self, container: Any, key: str | int) -> Span:
+        """Where a wrong value is shown: itself, or its key where nothing is written."""
+        if isinstance(key, str) and container[key] is None:
+            return self.document.span(container, key, "key")
+        return self.document.span(container, key)
+
+    def check_names(
+        self, mapping: Mapping, owner: str, known: Collection[str], required: Collection[str] = ()
+    ) -> None:
+        """Report repeated, unknown and missing fields of *mapping*."""
+        self.check_repeats(mapping, "field", owner)
+        for name in mapping:
+            if name not in known:
+                self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping)
+        for name in required:
+            if name not in mapping:
+                self.report("C10E105", f"field `{name}` of {owner} is missing", self.document.span(mapping))
+
+    def check_repeats(self, mapping: Mapping, kind: str, owner: str) -> None:
+        """Report the keys that *mapping* has more than once."""
+        for duplicate in self.document.take_duplicates(mapping):
+            self.repeated(duplicate, f"{kind} `{duplicate.key}` is given twice in {owner}")
+
+    def repeated(self, duplicate: Duplicate, message: str) -> None:
+        """Report one repeated key."""
+        notes = (f"the first is at {duplicate.first}", "YAML would silently keep the last of the two")
+        self.report("C10E103", message, duplicate.second, label="second one", notes=notes, help="remove one")
+
+    def unknown(
+        self, code: str, what: str, name: str, known: Collection[str], mapping: Mapping, *, help: str = ""
+    ) -> None:
+        """Report the key *name* of *mapping*, which is none of *known*."""
+        note = f"known here: {', '.join(f'`{field}`' for field in known)}"
+        span = self.document.span(mapping, name, "key")
+        self.report(code, f"{what} is unknown", span, notes=(note,), help=help or did_you_mean(name, known))
+
+    def read(self, container: Any, key: str | int, what: str, expected: str, *kinds: type) -> Any:
+        """The value at *key* if it is of one of *kinds*; else a finding that *what* must be *expected*."""
+        value = container.get(key, REFUSED) if type(container) is dict else container[key]
+        if type(value) in kinds:
+            return value
+        if value is not REFUSED:
+            message = f"{what} must be {expected}, not {describe(value)}"
+            self.report("C10E106", message, self.place(container, key))
+        return None
+
+    def mapping(self, container: Any, key: str | int, what: str) -> Mapping | None:
+        """The mapping at *key*."""
+        value: Mapping | None = self.read(container, key, what, "a mapping", dict)
+        return value
+
+    def items(self, container: Any, key: str | int, what: str) -> list[Any] | None:
+        """The list at *key*."""
+        value: list[Any] | None = self.read(container, key, what, "a list", list)
+        return value
+
+    def text(self, container: Any, key: str | int, what: str) -> str | None:
+        """The string at *key*, which is not empty."""
+        value: str | None = self.read(container, key, what, "a string", str)
+        if value is not None and not value.strip():
+            self.report("C10E106", f"{what} is empty", self.place(container, key))
+            return None
+        return value
+
+    def flag(self, container: Mapping, key: str, what: str, default: bool) -> bool:
+        """The boolean at *key*."""
+        value = self.read(container, key, what, "`true` or `false`", bool)
+        return default if value is None else bool(value)
+
+    def texts(self, container: Mapping, key: str, what: str) -> tuple[str, ...] | None:
+        """The list of strings at *key*, without those that are none."""
+        values = self.items(container, key, what)
+        if values is None:
+            return None
+        found = [self.text(values, i, f"item {i + 1} of {what}") for i in range(len(values))]
+        return tuple(text for text in found if text is not None)

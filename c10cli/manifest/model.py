@@ -1,0 +1,160 @@
+"""A manifest as frozen values: operators, their kernels, tolerances, costs and cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from c10cli.errors import Diagnostic, Span
+from c10cli.manifest.document import Node
+from c10cli.manifest.entry_point import EntryPoint
+from c10cli.schema import FunctionSchema, OperatorName
+
+__all__ = [
+    "CaseDecl",
+    "Cost",
+    "DisabledManifest",
+    "KernelDecl",
+    "Manifest",
+    "OperatorDecl",
+    "Tolerance",
+]
+
+PlainValue = bool | int | float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a result may be from the reference, relative to it and absolutely."""
+
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Expressions for the bytes a call moves and the operations it does."""
+
+    bytes: str | None = None
+    flops: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDecl:
+    """Inputs to run an operator on.
+
+    Args:
+        sweep: names that the inputs' expressions may use, with the values each takes.
+        inputs: by argument; a string is an expression, anything else the value itself.
+        bench: whether `c10 bench` times it.
+    """
+
+    name: str
+    sweep: Mapping[str, tuple[PlainValue, ...]]
+    dtypes: tuple[str, ...]
+    inputs: Mapping[str, object]
+    bench: bool
+    node: Node = field(repr=False, compare=False)
+
+    @property
+    def span(self) -> Span:
+        """The place of the case's entry."""
+        return self.node.span()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDecl:
+    """One variant: a kernel for one dispatch key of an operator.
+
+    Args:
+        name: the variant's; the function's own name unless the manifest gives one.
+        requires: packages without which the variant is not taken.
+        rank: the place among the key's candidates; 0 is the best.
+        node: the mapping of the operator's kernels, by dispatch key.
+    """
+
+    dispatch_key: str
+    entry_point: EntryPoint
+    name: str
+    requires: tuple[str, ...]
+    cache: EntryPoint | None
+    boxed: bool
+    rank: int
+    node: Node = field(repr=False, compare=False)
+
+    @property
+    def span(self) -> Span:
+        """The place of the entry point's text."""
+        return self.entry_point.span or self.key_span
+
+    @property
+    def key_span(self) -> Span:
+        """The place of the dispatch key."""
+        return self.node.span(self.dispatch_key, "key")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDecl:
+    """One operator of a manifest; its kernels are in the order of the file."""
+
+    schema: FunctionSchema
+    summary: str
+    kernels: tuple[KernelDecl, ...]
+    reference: EntryPoint | None
+    tolerance: Mapping[str, Tolerance]
+    cost: Cost
+    cases: tuple[CaseDecl, ...]
+    node: Node = field(repr=False, compare=False)
+
+    @property
+    def span(self) -> Span:
+        """The place of the operator's entry."""
+        return self.node.span()
+
+    @property
+    def schema_span(self) -> Span:
+        """The place of the schema's text."""
+        return self.node.span("schema")
+
+    @property
+    def name(self) -> OperatorName:
+        """The operator's name."""
+        return self.schema.name
+
+    @property
+    def dispatch_keys(self) -> tuple[str, ...]:
+        """The dispatch keys that have a kernel, in the order of the file."""
+        return tuple(dict.fromkeys(kernel.dispatch_key for kernel in self.kernels))
+
+    def candidates(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
+        """The variants for *dispatch_key*, best first."""
+        return tuple(kernel for kernel in self.kernels if kernel.dispatch_key == dispatch_key)
+
+
+@dataclass(frozen=True, slots=True)
+class DisabledManifest:
+    """An included manifest that failed, where it was included, and why."""
+
+    path: Path
+    span: Span
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a registry file declares: its own operators, then those of its includes."""
+
+    path: Path
+    version: int
+    operators: tuple[OperatorDecl, ...]
+    disabled: tuple[DisabledManifest, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The folder that its kernel files are relative to."""
+        return self.path.parent
+
+    def find(self, name: str | OperatorName) -> OperatorDecl | None:
+        """The operator whose full name is *name*."""
+        return next((operator for operator in self.operators if str(operator.name) == str(name)), None)

@@ -1,0 +1,235 @@
+"""The entries under `operators:` as values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from c10cli.dispatch.keys import DispatchKey
+from c10cli.errors import Diagnostic, ManifestError, SchemaError
+from c10cli.manifest.cases import read_cases, read_tolerance
+from c10cli.manifest.document import REFUSED, Document, Node, text_offsets
+from c10cli.manifest.entry_point import EntryPoint, parse_entry_point
+from c10cli.manifest.fields import Fields
+from c10cli.manifest.model import Cost, KernelDecl, OperatorDecl
+from c10cli.manifest.scalars import describe
+from c10cli.schema import (
+    FunctionSchema,
+    is_optional_tensor,
+    is_tensor,
+    is_tensor_list,
+    parse_schema,
+)
+
+__all__ = ["OperatorReader"]
+
+OPERATOR_FIELDS = ("schema", "summary", "kernels", "reference", "tolerance", "cost", "cases")
+KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name")
+COST_FIELDS = ("bytes", "flops")
+
+_NAME = re.compile(r"\s*([A-Za-z_][\w.]*::[A-Za-z_][\w.]*)")
+
+
+class OperatorReader:
+    """Reads the operators of one document whose kernels are relative to *folder*."""
+
+    __slots__ = ("document", "fields", "folder", "keys")
+
+    def __init__(self, fields: Fields, folder: Path) -> None:
+        self.fields = fields
+        self.document: Document = fields.document
+        self.folder = folder
+        self.keys = DispatchKey.known_names()
+
+    def read(self, entries: list[Any]) -> list[OperatorDecl]:
+        """The operators that can be read; the faults of the others are findings."""
+        operators = [self._operator(entries, index) for index in range(len(entries))]
+        return [operator for operator in operators if operator is not None]
+
+    def _operator(self, entries: list[Any], index: int) -> OperatorDecl | None:
+        entry = self.fields.mapping(entries, index, f"operator {index + 1}")
+        if entry is None:
+            return None
+        owner = _owner(entry, index)
+        self.fields.check_names(entry, owner, OPERATOR_FIELDS, required=("schema",))
+        schema = self._schema(entry, owner)
+        summary = self.fields.text(entry, "summary", f"`summary` of {owner}") if "summary" in entry else ""
+        kernels = self._kernels(entry, owner)
+        reference = self._entry_point(entry, "reference", f"`reference` of {owner}")
+        tolerance = read_tolerance(self.fields, entry, owner)
+        cost = self._cost(entry, owner)
+        cases = read_cases(self.fields, entry, owner, schema)
+        if schema is None:
+            return None
+        return OperatorDecl(
+            schema=schema,
+            summary=summary or "",
+            kernels=kernels,
+            reference=reference,
+            tolerance=tolerance,
+            cost=cost,
+            cases=cases,
+            node=Node(self.document, entry),
+        )
+
+    def _schema(self, entry: dict[str, Any], owner: str) -> FunctionSchema | None:
+        text = self.fields.text(entry, "schema", f"`schema` of {owner}")
+        if text is None:
+            return None
+        try:
+            schema = parse_schema(text, "strict", file=self.document.file)
+        except SchemaError as error:
+            self.fields.findings += [self._schema_finding(entry, owner, text, d) for d in error.diagnostics]
+            return None
+        if not any(map(_can_hold_tensor, schema.arguments)):
+            self.fields.report(
+                "C10E209",
+                f"`{schema.name}` has no tensor argument to dispatch on",
+                self.document.span(entry, "schema"),
+                notes=(
+                    "the first `Tensor` chooses the kernel, or else `Tensor[]`, `Tensor?` or `Tensor?[]`",
+                ),
+                help="give it a `Tensor` argument, such as `Tensor like`",
+            )
+            return None
+        return schema
+
+    def _schema_finding(self, entry: dict[str, Any], owner: str, text: str, fault: Diagnostic) -> Diagnostic:
+        """A finding in the schema's own text, moved to its place in the file."""
+        span = self.document.span(entry, "schema")
+        if fault.span is not None:
+            start, end = text_offsets(text, fault.span)
+            span = self.document.span_within(entry, "schema", start, end)
+        message = fault.message
+        if owner.startswith("`") and owner not in message:
+            message = f"{message} in the schema of {owner}"
+        found = replace(fault, message=message, span=span)
+        if fault.help or not self.document.is_plain(entry, "schema"):
+            return found
+        return replace(found, help="quote the schema: YAML gives `#`, `:` and `*` a meaning of their own")
+
+    def _kernels(self, entry: dict[str, Any], owner: str) -> tuple[KernelDecl, ...]:
+        kernels = self.fields.mapping(entry, "kernels", f"`kernels` of {owner}")
+        if kernels is None:
+            return ()
+        for duplicate in self.document.take_duplicates(kernels):
+            message = f"key `{duplicate.key}` is given twice under the kernels of {owner}"
+            self.fields.repeated(duplicate, message)
+        node = Node(self.document, kernels)
+        found: list[KernelDecl] = []
+        for key in kernels:
+            if key not in self.keys:
+                what = f"dispatch key `{key}` of {owner}"
+                help = "give each key a kernel of its own" if "," in key else ""
+                self.fields.unknown("C10E108", what, key, self.keys, kernels, help=help)
+            found += self._candidates(node, key, owner)
+        return tuple(found)
+
+    def _candidates(self, kernels: Node, key: str, owner: str) -> list[KernelDecl]:
+        """The variants of one dispatch key, best first."""
+        value = kernels.value[key]
+        if type(value) is not list:
+            variant = self._variant(kernels.value, key, key, 0, kernels, owner)
+            return [variant] if variant else []
+        if not value:
+            message = f"list of `{key}` kernels of {owner} is empty"
+            self.fields.report("C10E106", message, kernels.span(key))
+        found: list[KernelDecl] = []
+        for rank in range(len(value)):
+            variant = self._variant(value, rank, key, rank, kernels, owner)
+            if variant is None:
+                continue
+            first = next((other for other in found if other.name == variant.name), None)
+            if first is not None:
+                self._same_name(variant, first, owner)
+            found.append(variant)
+        return found
+
+    def _same_name(self, variant: KernelDecl, first: KernelDecl, owner: str) -> None:
+        self.fields.report(
+            "C10E302",
+            f"two `{variant.dispatch_key}` kernels of {owner} are called `{variant.name}`",
+            variant.span,
+            notes=(f"the first is at {first.span}",),
+            help="give one of them a `name:` of its own",
+        )
+
+    def _variant(
+        self, container: Any, at: Any, key: str, rank: int, kernels: Node, owner: str
+    ) -> KernelDecl | None:
+        """The kernel written at *at* of *container*: an entry point or a mapping with one."""
+        value, what = container[at], f"`{key}` kernel of {owner}"
+        if type(value) is str:
+            entry_point = self._entry_point(container, at, what)
+            options: dict[str, Any] | None = {}
+        elif type(value) is dict:
+            self.fields.check_names(value, f"the {what}", KERNEL_FIELDS, required=("kernel",))
+            entry_point = self._entry_point(value, "kernel", f"`kernel` of the {what}")
+            options = self._options(value, what)
+        else:
+            if value is not REFUSED:
+                message = f"{what} must be an entry point or a mapping with one, not {describe(value)}"
+                self.fields.report("C10E106", message, self.fields.place(container, at))
+            return None
+        if entry_point is None or options is None:
+            return None
+        return KernelDecl(
+            dispatch_key=key,
+            entry_point=entry_point,
+            name=options.get("name") or entry_point.name,
+            requires=options.get("requires") or (),
+            cache=options.get("cache"),
+            boxed=options.get("boxed", False),
+            rank=rank,
+            node=kernels,
+        )
+
+    def _options(self, value: dict[str, Any], what: str) -> dict[str, Any] | None:
+        """The fields of a kernel beside its entry point; None if they leave open how it is called."""
+        requires = self.fields.texts(value, "requires", f"`requires` of the {what}")
+        for index, package in enumerate(requires or ()):
+            if not all(part.isidentifier() for part in package.split(".")):
+                message = f"`{package}` in `requires` of the {what} is no import name"
+                self.fields.report("C10E106", message, self.document.span(value["requires"], index))
+        cache = self._entry_point(value, "cache", f"`cache` of the {what}")
+        boxed = self.fields.flag(value, "boxed", f"`boxed` of the {what}", default=False)
+        name = self.fields.text(value, "name", f"`name` of the {what}")
+        if ("cache" in value and cache is None) or value.get("boxed", False) is not boxed:
+            return None
+        return {"name": name, "requires": requires, "cache": cache, "boxed": boxed}
+
+    def _entry_point(self, container: Any, key: Any, what: str) -> EntryPoint | None:
+        text = self.fields.text(container, key, what)
+        if text is None:
+            return None
+        try:
+            return parse_entry_point(text, self.folder, self.document.span(container, key))
+        except ManifestError as error:
+            self.fields.findings += error.diagnostics
+            return None
+
+    def _cost(self, entry: dict[str, Any], owner: str) -> Cost:
+        cost = self.fields.mapping(entry, "cost", f"`cost` of {owner}")
+        if cost is None:
+            return Cost()
+        self.fields.check_names(cost, f"the cost of {owner}", COST_FIELDS)
+        found = {}
+        for name in COST_FIELDS:
+            what = f"`{name}` in the cost of {owner}"
+            value = self.fields.read(cost, name, what, "an expression", str, int, float)
+            found[name] = None if value is None else str(value)
+        return Cost(**found)
+
+
+def _owner(entry: dict[str, Any], index: int) -> str:
+    """What to call an operator in messages, its schema read or not."""
+    schema = entry.get("schema")
+    match = _NAME.match(schema) if type(schema) is str else None
+    return f"`{match[1]}`" if match else f"operator {index + 1}"
+
+
+def _can_hold_tensor(argument: Any) -> bool:
+    kind = argument.type
+    return is_tensor(kind) or is_optional_tensor(kind) or is_tensor_list(kind)

@@ -1,0 +1,155 @@
+"""Diagnostics as text: the finding, its line with a caret, notes and help.
+
+Rendering is total: a place outside its line, control characters or half a
+character never raise, since that would hide the finding itself.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from c10cli.errors import Diagnostic, Span
+
+__all__ = ["render_diagnostic", "render_diagnostics"]
+
+Format = Literal["full", "concise"]
+
+MAX_WIDTH: Final = 100  # of the shown piece of a line
+_TAB: Final = "    "
+_CUT: Final = "..."
+_JOINERS: Final = "\u200c\u200d"  # parts of words and emoji; other format characters turn text around
+
+_RESET: Final = "\x1b[0m"
+_BOLD: Final = "\x1b[1m"
+_COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "help": "\x1b[1;36m"}
+
+
+def render_diagnostics(
+    diagnostics: Iterable[Diagnostic], format: Format = "full", *, color: bool = False
+) -> str:
+    """All of *diagnostics*, one per line or with an empty line between them; no line break at the end."""
+    separator = "\n" if format == "concise" else "\n\n"
+    return separator.join(render_diagnostic(diagnostic, format, color=color) for diagnostic in diagnostics)
+
+
+def render_diagnostic(diagnostic: Diagnostic, format: Format = "full", *, color: bool = False) -> str:
+    """One finding; *color* adds ANSI colours, which only repeat what the text says."""
+    paint = _Paint(color)
+    head = f"{diagnostic.severity}[{diagnostic.code}]"
+    message = _clean(diagnostic.message)
+    if format == "concise":
+        where = f"{_clean(str(diagnostic.span))}: " if diagnostic.span else ""
+        return f"{where}{paint(diagnostic.severity, head)} {message}"
+    lines = [f"{paint(diagnostic.severity, head)}{paint.bold(': ' + message)}"]
+    gutter = len(str(diagnostic.span.line)) if diagnostic.span else 1
+    where = str(diagnostic.span) if diagnostic.span else diagnostic.place
+    if where:
+        lines.append(f"{' ' * gutter}{paint('frame', '-->')} {_clean(where)}")
+    if diagnostic.span and diagnostic.span.line_text is not None:
+        lines += _snippet(diagnostic, diagnostic.span, gutter, paint)
+    if diagnostic.span and diagnostic.place:
+        lines.append(_remark("in", diagnostic.place, gutter, paint))
+    lines += [_remark("note", note, gutter, paint) for note in diagnostic.notes]
+    if diagnostic.help:
+        lines.append(_remark("help", diagnostic.help, gutter, paint))
+    return "\n".join(lines)
+
+
+class _Paint:
+    """Wraps text in a colour, or leaves it."""
+
+    __slots__ = ("enabled",)
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+
+    def __call__(self, style: str, text: str) -> str:
+        return f"{_COLORS[style]}{text}{_RESET}" if self.enabled else text
+
+    def bold(self, text: str) -> str:
+        return f"{_BOLD}{text}{_RESET}" if self.enabled else text
+
+
+def _snippet(diagnostic: Diagnostic, span: Span, gutter: int, paint: _Paint) -> list[str]:
+    """The line and, below it, the caret with its label."""
+    shown, before, width = _window(span)
+    bar = paint("frame", "|")
+    caret = "^" * width + (f" {_clean(diagnostic.label)}" if diagnostic.label else "")
+    return [
+        f"{' ' * gutter} {bar}",
+        f"{paint('frame', str(span.line))} {bar} {shown}".rstrip(),
+        f"{' ' * gutter} {bar} {' ' * before}{paint(diagnostic.severity, caret)}",
+    ]
+
+
+def _remark(kind: str, text: str, gutter: int, paint: _Paint) -> str:
+    """A note or help; further lines are set under its first."""
+    first, *rest = _clean(text, keep_breaks=True).split("\n")
+    word = paint("help", kind) if kind == "help" else paint.bold(kind)
+    head = f"{' ' * gutter} {paint('frame', '=')} {word}: "
+    indent = " " * (gutter + len(f" = {kind}: "))
+    return "\n".join([head + first, *(indent + line for line in rest)])
+
+
+def _window(span: Span) -> tuple[str, int, int]:
+    """The piece of the line to show, the columns before the caret in it, and the caret's width."""
+    cells = [_cell(character) for character in (span.line_text or "").rstrip("\r\n")]
+    start = min(max(span.column - 1, 0), len(cells))
+    end = min(max(span.end_column - 1, start), len(cells))
+    first, last = _window_bounds([width for _, width in cells], start, end)
+    head = _CUT if first > 0 else ""
+    tail = _CUT if last < len(cells) else ""
+    shown = head + "".join(text for text, _ in cells[first:last]) + tail
+    before = len(head) + sum(width for _, width in cells[first:start])
+    return shown, before, max(sum(width for _, width in cells[start : min(end, last)]), 1)
+
+
+def _window_bounds(widths: list[int], start: int, end: int) -> tuple[int, int]:
+    """The first and last cell of a window of MAX_WIDTH columns with the caret inside."""
+    if sum(widths) <= MAX_WIDTH:
+        return 0, len(widths)
+    marked = sum(widths[start:end])
+    room = max(MAX_WIDTH - marked, MAX_WIDTH // 2)
+    first, taken = start, 0
+    while first > 0 and taken + widths[first - 1] <= room // 2:
+        first -= 1
+        taken += widths[first]
+    last, taken = first, 0
+    while last < len(widths) and taken + widths[last] <= MAX_WIDTH:
+        taken += widths[last]
+        last += 1
+    while first > 0 and taken + widths[first - 1] <= MAX_WIDTH:  # the caret is near the end
+        first -= 1
+        taken += widths[first]
+    return first, last
+
+
+def _cell(character: str) -> tuple[str, int]:
+    """What is shown for a character, and how many columns that takes."""
+    if character == "\t":
+        return _TAB, len(_TAB)
+    text = _clean(character)
+    if text != character:
+        return text, len(text)
+    if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me"):
+        return character, 0
+    return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _clean(text: str, *, keep_breaks: bool = False) -> str:
+    """*text* with control characters and half characters spelt out, so that no terminal obeys them."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() or (keep_breaks and character == "\n") else _spelt(character)
+        for character in text
+    )
+
+
+def _spelt(character: str) -> str:
+    is_blank = unicodedata.category(character) == "Zs"
+    if is_blank or character in _JOINERS:
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,155 @@
+"""A benchmark run in pytest-benchmark's JSON, for the tools that read that.
+
+`pytest-benchmark compare`, Bencher and github-action-benchmark do.  Times
+become seconds here.  ``ops`` is one over the median, our headline, where
+pytest-benchmark itself takes the mean.  It knows no failed benchmark, so the
+cases without a time are listed in a block of our own, ``c10``.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+from c10cli.bench.environment import Environment
+from c10cli.bench.result import FORMAT, CaseResult, RunResult
+from c10cli.bench.stats import outlier_counts, quartiles
+
+__all__ = ["pytest_benchmark_data", "render_pytest_benchmark"]
+
+_NS_PER_S: Final = 1e9
+
+
+def render_pytest_benchmark(run: RunResult) -> str:
+    """The JSON text of `pytest_benchmark_data`."""
+    return json.dumps(pytest_benchmark_data(run), indent=1, allow_nan=False) + "\n"
+
+
+def pytest_benchmark_data(run: RunResult) -> dict[str, object]:
+    """*run* as the object that pytest-benchmark stores."""
+    return {
+        "machine_info": _machine_info(run.environment),
+        "commit_info": _commit_info(run.environment),
+        "benchmarks": [_benchmark(case, run) for case in run.cases if case.samples],
+        "datetime": run.created,
+        "version": _version(),
+        "c10": {
+            "format": FORMAT,
+            "run_id": run.run_id,
+            "cases": [{"id": case.id, "status": case.status, "reason": case.reason} for case in run.cases],
+            "skipped": [
+                {"operator": item.operator, "dispatch_key": item.dispatch_key, "reason": item.reason}
+                for item in run.skipped
+            ],
+        },
+    }
+
+
+def _version() -> str:
+    from importlib import metadata  # 20 ms that other reports need not pay
+
+    try:
+        return metadata.version("pytest-benchmark")
+    except metadata.PackageNotFoundError:  # run from a bare checkout
+        return "5.3.1"
+
+
+def _machine_info(environment: Environment) -> dict[str, object]:
+    return {
+        "node": environment.fingerprint,  # where pytest-benchmark writes the host's name
+        "processor": environment.machine,
+        "machine": environment.machine,
+        "python_compiler": environment.compiler,
+        "python_implementation": environment.implementation,
+        "python_implementation_version": environment.python,
+        "python_version": environment.python,
+        "python_build": list(environment.build),
+        "release": environment.release,
+        "system": environment.system,
+        "cpu": {
+            "brand_raw": environment.cpu_model,
+            "count": environment.cores,
+            "arch_string_raw": environment.machine,
+        },
+    }
+
+
+def _commit_info(environment: Environment) -> dict[str, object]:
+    commit = environment.commit
+    return {
+        "id": commit.id if commit else "unversioned",
+        "time": commit.time if commit else None,
+        "author_time": commit.time if commit else None,
+        "dirty": bool(commit and commit.dirty),
+        "project": "c10cli",
+        "branch": commit.branch if commit else "(unknown)",
+    }
+
+
+def _benchmark(case: CaseResult, run: RunResult) -> dict[str, object]:
+    assert case.samples is not None, "only cases with a time become benchmarks"
+    dispatcher = case.dispatcher
+    extra = {
+        "status": case.status,
+        "shapes": case.shapes,
+        "bytes": case.bytes,
+        "flops": case.flops,
+        "gb_per_s": case.gb_per_s,
+        "gflop_per_s": case.gflop_per_s,
+        "peak_percent": case.peak_percent(run.environment.peaks),
+        "noise_percent": case.noise_percent,
+        "dispatcher_ns": dispatcher.value if dispatcher else None,
+        "max_rss_bytes": case.max_rss_bytes,
+    }
+    return {
+        "group": case.operator,
+        "name": case.id,
+        "fullname": case.id,
+        "params": {
+            "dispatch_key": case.dispatch_key,
+            "variant": case.variant,
+            "case": case.case,
+            "dtype": case.dtype,
+            **case.point,
+        },
+        "param": case.id.partition("/")[2],
+        "extra_info": {name: value for name, value in extra.items() if value is not None},
+        "options": {"disable_gc": True, "timer": "perf_counter_ns", "warmup": case.samples.warm_up},
+        "stats": _stats(
+            [time_ns / _NS_PER_S for time_ns in case.samples.per_call_ns], case.samples.iterations
+        ),
+    }
+
+
+def _stats(times_s: Sequence[float], iterations: int) -> dict[str, object]:
+    """The statistics that pytest-benchmark would compute, but for ``ops``."""
+    data = sorted(times_s)
+    mean, median = statistics.fmean(data), statistics.median(data)
+    stddev = statistics.stdev(data) if len(data) > 1 else 0.0
+    first, third = quartiles(data)
+    reach = 1.5 * (third - first)
+    inside = [time_s for time_s in data if first - reach <= time_s <= third + reach]
+    far = sum(abs(time_s - mean) > stddev for time_s in data)
+    outliers = sum(outlier_counts(data))
+    return {
+        "min": data[0],
+        "max": data[-1],
+        "mean": mean,
+        "stddev": stddev,
+        "rounds": len(data),
+        "median": median,
+        "iqr": third - first,
+        "q1": first,
+        "q3": third,
+        "iqr_outliers": outliers,
+        "stddev_outliers": far,
+        "outliers": f"{far};{outliers}",
+        "ld15iqr": inside[0],
+        "hd15iqr": inside[-1],
+        "ops": 1 / median if median else 0.0,
+        "total": sum(data),
+        "data": list(times_s),
+        "iterations": iterations,
+    }

@@ -1,0 +1,223 @@
+"""The table of a benchmark run, for a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from c10cli.bench.quality import check_run
+from c10cli.bench.result import CaseResult, RunResult, Skipped
+from c10cli.report.units import render_difference, render_ns, render_number, render_percent
+
+if TYPE_CHECKING:
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+
+__all__ = [
+    "Column",
+    "case_columns",
+    "failed_lines",
+    "group_by_operator",
+    "headline",
+    "make_bench_view",
+    "render_bench",
+    "skipped_lines",
+]
+
+_GAP: Final = 2
+_NONE: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table of cases.
+
+    Args:
+        number: whether its cells are numbers, which line up on the right.
+        rank: which column goes first where the width is short: the highest;
+            0 stays.
+    """
+
+    header: str
+    cells: tuple[str, ...]
+    number: bool = True
+    rank: int = 0
+
+    @property
+    def width(self) -> int:
+        """Characters of the widest cell."""
+        return max(len(self.header), *(len(cell) for cell in self.cells))
+
+
+def headline(run: RunResult) -> str:
+    """What was measured and how it ended, in one line."""
+    operators = len({case.operator for case in run.cases})
+    count = len(run.cases)
+    parts = [f"{count} case{'s' * (count != 1)} of {operators} operator{'s' * (operators != 1)}"]
+    statuses = [case.status for case in run.cases]
+    parts += [f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)]
+    if run.skipped:
+        parts.append(f"{len(run.skipped)} kernel{'s' * (len(run.skipped) != 1)} skipped")
+    return ", ".join(parts)
+
+
+def group_by_operator(cases: Iterable[CaseResult]) -> list[tuple[str, list[CaseResult]]]:
+    """The cases of each operator, in the order of the operators' first cases."""
+    found: dict[str, list[CaseResult]] = {}
+    for case in cases:
+        found.setdefault(case.operator, []).append(case)
+    return list(found.items())
+
+
+def case_columns(cases: Sequence[CaseResult], run: RunResult) -> list[Column]:
+    """Every column of a table of *cases*, at its full width."""
+    peaks = run.environment.peaks
+
+    def column(
+        header: str, render: Callable[[CaseResult], str], *, number: bool = True, rank: int = 0
+    ) -> Column:
+        return Column(header, tuple(render(case) for case in cases), number, rank)
+
+    return [
+        column("case", _case_text, number=False),
+        column("kernel", lambda case: _joined("/", case.dispatch_key, case.variant), number=False),
+        column("dtype", lambda case: case.dtype or _NONE, number=False),
+        column("shapes", lambda case: case.shapes or _NONE, number=False, rank=7),
+        column("time", _time_text),
+        column("±", _uncertainty_text, rank=3),
+        column("noise", lambda case: _optional(case.noise_percent, render_percent), rank=4),
+        column("GB/s", lambda case: _optional(case.gb_per_s, render_number), rank=6),
+        column("GFLOP/s", lambda case: _optional(case.gflop_per_s, render_number), rank=5),
+        column("of peak", lambda case: _optional(case.peak_percent(peaks), render_percent), rank=2),
+        column("dispatcher", lambda case: _optional(case.dispatcher, render_difference), rank=1),
+        column("status", lambda case: case.status, number=False),
+    ]
+
+
+def _joined(separator: str, *parts: str) -> str:
+    return separator.join(part for part in parts if part)
+
+
+def _case_text(case: CaseResult) -> str:
+    sizes = " ".join(f"{name}={value}" for name, value in case.point.items())
+    return _joined(" ", case.case, sizes)
+
+
+def _time_text(case: CaseResult) -> str:
+    return _optional(case.median_ns, render_ns)
+
+
+def _uncertainty_text(case: CaseResult) -> str:
+    """Half the confidence interval, relative to the median."""
+    interval = case.interval_ns
+    if interval is None or not case.median_ns:
+        return _NONE
+    return render_percent(50 * (interval.high - interval.low) / case.median_ns)
+
+
+def _optional(value: object | None, render: Callable[..., str]) -> str:
+    return _NONE if value is None else render(value)
+
+
+def skipped_lines(skipped: Iterable[Skipped]) -> list[str]:
+    """One line per key and reason, with the operators it concerns."""
+
+    def cause(item: Skipped) -> tuple[str, str, str]:
+        return item.dispatch_key, item.variant, item.reason
+
+    return [
+        f"{_joined('/', key, variant)}: {reason} ({', '.join(item.operator for item in items)})"
+        for (key, variant, reason), items in groupby(sorted(skipped, key=cause), key=cause)
+    ]
+
+
+def failed_lines(cases: Iterable[CaseResult]) -> list[str]:
+    """One line per case without a time: which, its status, why."""
+    return [
+        _joined(
+            " ",
+            f"{case.id}: {case.status}",
+            case.reason and f"- {case.reason}",
+            case.code and f"[{case.code}]",
+        )
+        for case in cases
+        if case.status != "ok"
+    ]
+
+
+def make_bench_view(run: RunResult, width: int) -> Group:
+    """The run as something that a `rich` console prints: table, failures, skipped kernels, warnings."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(headline(run), style="bold"), Text()]
+    if run.cases:
+        parts.append(_make_table(run, width))
+    for title, lines in _sections(run):
+        parts += [Text(), Text(title, style="bold"), *(Text(f"  {line}") for line in lines)]
+    return Group(*parts)
+
+
+def _sections(run: RunResult) -> Iterator[tuple[str, list[str]]]:
+    warnings = [
+        line
+        for warning in check_run(run)
+        for line in (warning.concise(), *(f"  {note}" for note in warning.notes))
+    ]
+    sections = (
+        ("without a time", failed_lines(run.cases)),
+        ("skipped", skipped_lines(run.skipped)),
+        ("warnings", warnings),
+    )
+    return (section for section in sections if section[1])
+
+
+def _make_table(run: RunResult, width: int) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    groups = group_by_operator(run.cases)
+    ordered = [case for _, cases in groups for case in cases]
+    columns = _fitting(case_columns(ordered, run), [operator for operator, _ in groups], width)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    for i, column in enumerate(columns):
+        # Only the first column may wrap: a number cut in two is worse than a long table.
+        table.add_column(
+            Text(column.header), justify="right" if column.number else "left", no_wrap=i > 0, overflow="fold"
+        )
+    cells = iter(zip(*(column.cells for column in columns), strict=True))
+    for i, (operator, cases) in enumerate(groups):
+        if i:
+            table.add_section()
+        table.add_row(Text(operator, style="bold"))
+        for _ in cases:
+            first, *others = (Text(cell) for cell in next(cells))
+            table.add_row(Text("  ") + first, *others)
+    return table
+
+
+def _fitting(columns: list[Column], operators: Sequence[str], width: int) -> list[Column]:
+    """*columns* without empty ones, and without those of the highest ranks until they fit into *width*."""
+    kept = [column for column in columns if not column.rank or set(column.cells) != {_NONE}]
+    indent = 2
+    widened = max([0, *(len(name) - kept[0].width - indent for name in operators)])
+    while True:
+        needed = sum(column.width + _GAP for column in kept) - _GAP + indent + widened
+        least = max(kept, key=lambda column: column.rank)
+        if needed <= width or not least.rank:
+            return kept
+        kept.remove(least)
+
+
+def render_bench(run: RunResult, width: int = 100) -> str:
+    """The run as plain text of at most *width* columns."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    console = Console(file=text, width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console.print(make_bench_view(run, width))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"

@@ -1,0 +1,109 @@
+"""What a schema must keep to beyond its grammar: order, names, alias sets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from c10cli.schema.lexer import Lexer, clip
+from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.types import ListType
+
+__all__ = ["check_order", "check_strict"]
+
+# Names to torch, but no names of a Python function's parameters.
+_PYTHON_ONLY: Final = {"async", "await", "except", "finally", "from", "lambda", "nonlocal", "try", "yield"}
+_PYTHON_ONLY.add("__debug__")
+
+
+def check_order(lexer: Lexer, schema: FunctionSchema, *, strict: bool) -> None:
+    """Raise where a default stands before an argument without one, or beside ``...``.
+
+    torch lets a list without default follow; Python, and so the strict dialect, does not.
+    """
+    seen = False
+    for argument in schema.arguments:
+        if argument.has_default:
+            if schema.is_vararg:
+                message = f"`{argument.name}` has a default, but the arguments end in `...`"
+                lexer.fail("C10E207", message, *argument.span)
+            seen = True
+        elif seen and not argument.kwarg_only and (strict or not isinstance(argument.type, ListType)):
+            message = f"`{argument.name}` without a default follows an argument with one"
+            hint = "give it a default, or move it before the others or behind `*`"
+            lexer.fail("C10E207", message, *argument.name_span, help=hint)
+
+
+def check_strict(
+    lexer: Lexer, schema: FunctionSchema, name_start: int, stars: list[int], dropped: tuple[int, int] | None
+) -> None:
+    """Raise for what torch takes and an operator of ours may not have.
+
+    Args:
+        stars: where each ``*`` between the arguments stands.
+        dropped: the annotation that stands where it has no meaning.
+    """
+    _check_stars(lexer, schema, stars)
+    _check_names(lexer, schema)
+    if dropped:
+        message = "an alias annotation inside another type is not kept"
+        lexer.fail("C10E208", message, *dropped, help="annotate the outermost list or value only")
+    _check_aliases(lexer, schema)
+    # Last, so that a text with another fault is told of that one.
+    if not schema.name.namespace:
+        base = schema.name.base
+        message = f"the operator name `{clip(base)}` has no namespace"
+        hint = f"write `c10::{clip(base)}`, or your namespace for `c10`"
+        lexer.fail("C10E203", message, name_start, name_start + len(base), help=hint)
+
+
+def _check_stars(lexer: Lexer, schema: FunctionSchema, stars: list[int]) -> None:
+    if len(stars) > 1:
+        message = "`*` is given twice among the arguments"
+        lexer.fail("C10E207", message, stars[1], stars[1] + 1, help="keep the first one")
+    if stars and not (schema.arguments and schema.arguments[-1].kwarg_only):
+        lexer.fail(
+            "C10E207", "no keyword-only argument follows `*`", stars[0], stars[0] + 1, help="remove the `*`"
+        )
+
+
+def _check_names(lexer: Lexer, schema: FunctionSchema) -> None:
+    names = {argument.name for argument in schema.arguments}
+    if not names.isdisjoint(_PYTHON_ONLY):
+        argument = next(a for a in schema.arguments if a.name in _PYTHON_ONLY)
+        message = f"`{argument.name}` is a Python keyword and cannot name an argument"
+        lexer.fail("C10E201", message, *argument.name_span, help=f"write `{argument.name}_`")
+    if len(names) < len(schema.arguments):
+        _fail_repeated(lexer, schema.arguments, "argument")
+    if len(schema.returns) > 1:
+        named = tuple(r for r in schema.returns if r.name)
+        if len({r.name for r in named}) < len(named):
+            _fail_repeated(lexer, named, "return")
+
+
+def _fail_repeated(lexer: Lexer, arguments: tuple[Argument, ...], what: str) -> None:
+    seen: set[str] = set()
+    for argument in arguments:
+        if argument.name in seen:
+            message = f"the {what} name `{argument.name}` is used twice"
+            lexer.fail("C10E206", message, *argument.name_span, help=f"rename one of the two {what}s")
+        seen.add(argument.name)
+
+
+def _check_aliases(lexer: Lexer, schema: FunctionSchema) -> None:
+    """Sets of returns must be those of arguments, and a written set has one argument."""
+    declared: set[str] = set()
+    written: set[str] = set()
+    for argument in schema.arguments:
+        if argument.alias is not None:
+            twice = written & argument.alias.written_sets
+            if twice:
+                message = f"two arguments write the alias set `{min(twice)}`"
+                lexer.fail("C10E208", message, *argument.type_span, help="give each its own set")
+            written |= argument.alias.written_sets
+            declared |= argument.alias.sets
+    for value in schema.returns:
+        unknown = value.alias.sets - declared if value.alias is not None else None
+        if unknown:
+            message = f"no argument declares the alias set `{min(unknown)}` of the return"
+            hint = f"annotate the argument that it aliases: `Tensor({min(unknown)})`"
+            lexer.fail("C10E208", message, *value.type_span, help=hint)

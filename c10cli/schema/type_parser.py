@@ -1,0 +1,339 @@
+"""Types with their alias annotations and sizes, read from a `Lexer`."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final, NoReturn
+
+from c10cli.errors import did_you_mean
+from c10cli.schema.lexer import END, KEYWORD, NUMBER, WORD, Lexer, clip
+from c10cli.schema.model import AliasInfo
+from c10cli.schema.types import (
+    ANY,
+    BASE_TYPES,
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    LAYOUT,
+    MEMORY_FORMAT,
+    NONE,
+    SCALAR_TYPE,
+    STR,
+    SYM_INT,
+    TENSOR,
+    ClassType,
+    DictType,
+    GenericType,
+    ListType,
+    TupleType,
+    Type,
+    VarType,
+    optional,
+    union,
+)
+
+__all__ = ["TypeParser"]
+
+# What keeps `str`, `hash` and `==` of a type far from Python's recursion
+# limit, whatever the text: brackets in brackets, and postfixes on one type.
+MAX_DEPTH: Final = 32
+MAX_POSTFIXES: Final = 8
+
+MAX_SIZE: Final = 2**31 - 1
+_KEY_TYPES: tuple[Type, ...] = (INT, SYM_INT, FLOAT, COMPLEX, BOOL, STR, DEVICE, TENSOR, ANY)
+_KEY_TYPES += (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT)  # ints to torch
+_GENERIC = ("Future", "Await", "RRef")
+_CLASS_PATH = ("torch", "classes")
+
+_SPELLINGS = {
+    "double": "float",
+    "float32": "float",
+    "float64": "float",
+    "long": "int",
+    "int32": "int",
+    "int64": "int",
+    "integer": "int",
+    "size_t": "int",
+    "string": "str",
+    "boolean": "bool",
+    "number": "Scalar",
+    "Number": "Scalar",
+    "array": "Tensor",
+    "ndarray": "Tensor",
+    "object": "Any",
+    "dtype": "ScalarType",
+    "Optional": "T?",
+    "List": "T[]",
+    "list": "T[]",
+    "Sequence": "T[]",
+    "Tuple": "(A, B)",
+    "tuple": "(A, B)",
+    "dict": "Dict(K, V)",
+    "TensorList": "Tensor[]",
+    "IntArrayRef": "int[]",
+    "SymFloat": "float",
+}
+
+_TYPES_NOTE = (
+    "schema types are `Tensor`, `Scalar`, `int`, `float`, `bool`, `str` and others; `T?` and `T[]` wrap them"
+)
+
+Annotated = tuple[Type, AliasInfo | None]
+
+
+class TypeParser:
+    """Reads the types of one schema, in order.
+
+    ``size`` is the fixed length in the type read last, ``variables`` the
+    type variables met so far, ``annotation`` the place of the annotation read
+    last, ``dropped`` that of the first one where a schema cannot keep it.
+    """
+
+    __slots__ = ("annotation", "classes", "dropped", "fresh", "lexer", "size", "variables")
+
+    def __init__(self, lexer: Lexer, classes: Container[str]) -> None:
+        self.lexer = lexer
+        self.classes = classes
+        self.fresh = 0
+        self.size: int | None = None
+        self.variables: list[tuple[str, int]] = []
+        self.annotation = (0, 0)
+        self.dropped: tuple[int, int] | None = None
+
+    def read(self) -> tuple[Type, AliasInfo | None, int | None]:
+        """The type at the lexer's place, its annotation, and its size if it is a sized list."""
+        self.size = None
+        t, alias = self._type(0)
+        return t, alias, self.size
+
+    def _type(self, depth: int) -> Annotated:
+        lexer = self.lexer
+        if depth > MAX_DEPTH:
+            lexer.fail("C10E201", f"types nest deeper than {MAX_DEPTH} brackets", lexer.start, lexer.end)
+        start = lexer.start
+        t, alias = self._base(depth)
+        postfixes = 0
+        while lexer.kind in ("[", "?"):
+            if lexer.kind == "?":
+                if t == NONE:
+                    lexer.fail(
+                        "C10E204", "`NoneType?` says None twice", start, lexer.end, help="write `NoneType`"
+                    )
+                wrapped: Type = optional(t)
+                lexer.advance()
+            else:
+                lexer.advance()
+                if lexer.kind != "]":
+                    return self._sized(t, alias, depth)
+                wrapped, alias = self._list(t, alias)
+            postfixes += wrapped is not t
+            t = wrapped
+            if postfixes > MAX_POSTFIXES:
+                lexer.fail(
+                    "C10E201", f"more than {MAX_POSTFIXES} of `[]` and `?` on one type", start, lexer.last_end
+                )
+        return t, alias
+
+    def _list(self, element: Type, inner: AliasInfo | None) -> Annotated:
+        """The list whose ``]`` the lexer is at, with its own annotation."""
+        self.lexer.advance()
+        alias = self._alias()
+        if inner is not None:
+            alias = (
+                AliasInfo(alias.before, alias.after, alias.is_write, inner)
+                if alias
+                else AliasInfo((), (), inner.is_write, inner)
+            )
+        return ListType(element), alias
+
+    def _sized(self, element: Type, inner: AliasInfo | None, depth: int) -> Annotated:
+        """The rest of ``T[N]``; what may follow it is an annotation and one ``?``."""
+        lexer = self.lexer
+        if depth:
+            lexer.fail_here("C10E201", "`]`", help="only the outermost list of an argument may have a size")
+        if lexer.kind != NUMBER:
+            lexer.fail_here("C10E201", "`]` or the size of the list")
+        self.size = self._size_of(lexer.word)
+        lexer.advance()
+        if lexer.kind != "]":
+            lexer.fail_here("C10E201", "`]` after the size of the list")
+        t, alias = self._list(element, inner)
+        return (optional(t), alias) if lexer.take("?") else (t, alias)
+
+    def _size_of(self, word: str) -> int:
+        lexer = self.lexer
+        if not word.isdigit():
+            lexer.fail_here("C10E201", "a whole number as the size of the list")
+        if len(word) > 10 or int(word) > MAX_SIZE:
+            lexer.fail("C10E201", f"the size of a list is at most {MAX_SIZE}", lexer.start, lexer.end)
+        return int(word)
+
+    def _base(self, depth: int) -> Annotated:
+        lexer = self.lexer
+        word, start = lexer.word, lexer.start
+        if lexer.kind is WORD or (lexer.kind is KEYWORD and word in BASE_TYPES):
+            known = BASE_TYPES.get(word)
+            if known is not None:
+                lexer.advance()
+                return known, self._alias()
+            return self._named(word, start, depth)
+        if lexer.kind == "(":
+            return TupleType(tuple(self._members(depth, can_be_empty=True))), None
+        if lexer.kind is KEYWORD:
+            lexer.fail("C10E201", f"expected a type, found the keyword `{word}`", start, lexer.end)
+        return lexer.fail_here("C10E201", "a type")
+
+    def _named(self, word: str, start: int, depth: int) -> Annotated:
+        lexer = self.lexer
+        if word == "__torch__":
+            return self._class(start), None
+        end = lexer.end
+        lexer.advance()
+        if word in _GENERIC:
+            self._expect("(", f"`(` after `{word}`")
+            element = self._inner(depth)
+            self._expect(")", f"`)` to close `{word}(`")
+            return GenericType(word, element), None
+        if word == "Dict":
+            return self._dict(depth)
+        if word == "Union":
+            return self._union(start, depth)
+        return self._variable(word, start, end)
+
+    def _dict(self, depth: int) -> Annotated:
+        lexer = self.lexer
+        self._expect("(", "`(` after `Dict`")
+        start = lexer.start
+        key = self._inner(depth)
+        if key not in _KEY_TYPES:
+            message = f"a Dict cannot have keys of type `{clip(str(key))}`"
+            lexer.fail("C10E204", message, start, lexer.last_end, help="use `str` or `int` keys")
+        self._expect(",", "`,` and the type of the values of the Dict")
+        value = self._inner(depth)
+        self._expect(")", "`)` to close `Dict(`")
+        return DictType(key, value), self._alias()
+
+    def _union(self, start: int, depth: int) -> Annotated:
+        lexer = self.lexer
+        if lexer.kind != "(":
+            lexer.fail_here("C10E201", "`(` after `Union`")
+        t = union(self._members(depth, can_be_empty=False))
+        if t is None:
+            message = "a Union needs two different types"
+            lexer.fail("C10E204", message, start, lexer.last_end, help="write the one type without `Union`")
+        return t, self._alias()
+
+    def _members(self, depth: int, *, can_be_empty: bool) -> list[Type]:
+        """The types in the parentheses that the lexer is at."""
+        lexer = self.lexer
+        lexer.advance()
+        if can_be_empty and lexer.take(")"):
+            return []
+        members = [self._inner(depth)]
+        while lexer.take(","):
+            members.append(self._inner(depth))
+        self._expect(")", "`,` or `)` in the list of types")
+        return members
+
+    def _inner(self, depth: int) -> Type:
+        """A type inside another one; an annotation there is noted as dropped."""
+        t, alias = self._type(depth + 1)
+        if alias is not None and self.dropped is None:
+            self.dropped = self.annotation
+        return t
+
+    def _expect(self, kind: str, what: str) -> None:
+        if not self.lexer.take(kind):
+            self.lexer.fail_here("C10E201", what)
+
+    def _class(self, start: int) -> Type:
+        """``__torch__.torch.classes.ns.Name``, which must be among the known classes."""
+        lexer = self.lexer
+        lexer.advance()
+        parts: list[str] = []
+        while lexer.take("."):
+            if lexer.kind is not WORD:
+                lexer.fail_here("C10E204", "a part of the path of a class")
+            expected = _CLASS_PATH[len(parts)] if len(parts) < len(_CLASS_PATH) else lexer.word
+            if lexer.word != expected:
+                lexer.fail_here("C10E204", f"`{expected}` in the path of a class")
+            parts.append(lexer.word)
+            lexer.advance()
+        name = ".".join(parts[2:])
+        if len(parts) < 4:
+            message = "a class is named `__torch__.torch.classes.<namespace>.<name>`"
+            lexer.fail("C10E204", message, start, lexer.last_end)
+        if name not in self.classes:
+            last = lexer.last_end - len(parts[-1])
+            lexer.fail("C10E204", f"custom class `{clip(name)}` is not registered", last, lexer.last_end)
+        return ClassType(lexer.text[start : lexer.last_end])
+
+    def _variable(self, word: str, start: int, end: int) -> Annotated:
+        lexer = self.lexer
+        if not word[0].islower():
+            self._unknown(word, start, end)
+        while lexer.take("."):
+            if lexer.kind is not WORD:
+                lexer.fail_here("C10E204", "a name after `.`")
+            word = f"{word}.{lexer.word}"
+            lexer.advance()
+        self.variables.append((word, start))
+        return VarType(word), self._alias()
+
+    def refuse_variables(self) -> None:
+        """Raise for the first type variable since the last call."""
+        word, start = self.variables[0]
+        self._unknown(word, start, start + len(word))
+
+    def _unknown(self, word: str, start: int, end: int) -> NoReturn:
+        spelling = _SPELLINGS.get(word.rpartition(".")[2])
+        known = [*BASE_TYPES, *_GENERIC, "Dict", "Union"]
+        hint = f"write `{spelling}`" if spelling else did_you_mean(word, known)
+        if word == "Optional" and self.lexer.kind == "[":
+            element = self.lexer.text[self.lexer.end :].partition("]")[0]
+            hint = f"write `{clip(element)}?`"
+        message, label = f"unknown type `{clip(word)}`", "not a schema type"
+        self.lexer.fail("C10E204", message, start, end, label=label, note=_TYPES_NOTE, help=hint)
+
+    def _alias(self) -> AliasInfo | None:
+        """The annotation at the lexer's place, if there is one."""
+        lexer = self.lexer
+        start = lexer.start
+        if lexer.kind == "!":
+            self.annotation = (start, lexer.end)
+            lexer.advance()
+            name = f"${self.fresh}"
+            self.fresh += 1
+            return AliasInfo((name,), (), True)
+        if lexer.kind != "(":
+            return None
+        lexer.advance()
+        before = self._sets()
+        is_write = lexer.take("!")
+        after = self._sets() if lexer.take("->") else before
+        if lexer.kind != ")":
+            expected = "`|`, `!`, `->` or `)` in the alias annotation"
+            lexer.fail_here("C10E201", expected, help="join alias sets with `|`" if lexer.kind == "," else "")
+        self.annotation = (start, lexer.end)
+        lexer.advance()
+        return AliasInfo(before, after, is_write)
+
+    def _sets(self) -> tuple[str, ...]:
+        lexer = self.lexer
+        if lexer.take("*"):
+            return ("*",)
+        names = {self._set()}
+        while lexer.take("|"):
+            names.add("*" if lexer.take("*") else self._set())
+        return tuple(sorted(names, key=lambda name: (name == "*", name)))
+
+    def _set(self) -> str:
+        lexer = self.lexer
+        if lexer.kind is not WORD:
+            end = "" if lexer.kind is not END else " before the end of the text"
+            lexer.fail_here("C10E201", f"the name of an alias set{end}")
+        word = lexer.word
+        lexer.advance()
+        return word

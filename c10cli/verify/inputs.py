@@ -1,0 +1,137 @@
+"""The arguments of a case: expressions evaluated, shaped by the schema, the same for every kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from c10cli.arrays.expression import evaluate, parse_expression
+from c10cli.arrays.placement import place
+from c10cli.dispatch.describe import describe
+from c10cli.dispatch.keys import DispatchKey
+from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.manifest.model import CaseDecl, OperatorDecl
+from c10cli.schema import Argument
+from c10cli.schema import types as schema_types
+
+Arguments = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CasePoint:
+    """One point of a case's sweep, in one dtype."""
+
+    case: CaseDecl
+    values: Mapping[str, Any]
+    dtype: str
+
+    @property
+    def label(self) -> str:
+        """``transformer[rows=512,cols=768]/float32``."""
+        sizes = ",".join(f"{name}={value}" for name, value in self.values.items())
+        return f"{self.case.name}[{sizes}]/{self.dtype}" if sizes else f"{self.case.name}/{self.dtype}"
+
+
+def case_points(decl: OperatorDecl, *, bench_only: bool = False) -> Iterator[CasePoint]:
+    """Every point of every case of *decl*, in the manifest's order.
+
+    Args:
+        bench_only: leave out the cases that are not for timing.
+    """
+    for case in decl.cases:
+        if bench_only and not case.bench:
+            continue
+        for values in itertools.product(*case.sweep.values()):
+            for dtype in case.dtypes:
+                yield CasePoint(case, dict(zip(case.sweep, values, strict=True)), dtype)
+
+
+def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Arguments:
+    """The arguments of *point* by name, in schema order, defaults filled; arrays are NumPy's.
+
+    The random numbers depend on the operator, the point and *seed* alone, so
+    every kernel and every process gets the same.
+
+    Raises:
+        ManifestError: C10E110, an expression cannot be evaluated.
+        ArgumentError: C10E404, C10E405, the values do not fit the schema.
+    """
+    text = f"{decl.name}/{point.label}/{seed}"
+    rng = np.random.default_rng(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
+    by_name = {argument.name: argument for argument in decl.schema.arguments}
+    given = {}
+    for name, source in point.case.inputs.items():
+        value = source
+        if isinstance(source, str):
+            value = evaluate(parse_expression(source), point.values, point.dtype, rng)
+        given[name] = as_argument(by_name[name], value, point.dtype)
+    return decl.schema.bind((), given, is_tensor=is_tensor)
+
+
+def as_argument(argument: Argument, value: Any, dtype: str) -> Any:
+    """*value* as *argument* wants it: where that is a tensor, nested lists and numbers become arrays.
+
+    Args:
+        dtype: of the arrays made here.
+    """
+    if schema_types.is_tensor(argument.type) or schema_types.is_optional_tensor(argument.type):
+        return value if value is None else _as_array(value, dtype)
+    if schema_types.is_tensor_list(argument.type) and isinstance(value, list | tuple):
+        return [element if element is None else _as_array(element, dtype) for element in value]
+    return value
+
+
+def _as_array(value: Any, dtype: str) -> Any:
+    return value if is_tensor(value) or isinstance(value, str) else np.asarray(value, dtype=dtype)
+
+
+def place_arguments(arguments: Arguments, dispatch_key: DispatchKey | str) -> Arguments:
+    """*arguments* with every NumPy array as a tensor of *dispatch_key*.
+
+    Raises:
+        DispatchError: C10E607, this machine can make none.
+    """
+    return {name: _placed(value, dispatch_key) for name, value in arguments.items()}
+
+
+def _placed(value: Any, dispatch_key: DispatchKey | str) -> Any:
+    if isinstance(value, np.ndarray):
+        return place(value, dispatch_key)
+    if isinstance(value, list) and any(isinstance(element, np.ndarray) for element in value):
+        return [_placed(element, dispatch_key) for element in value]
+    return value
+
+
+def copy_tensors(arguments: Arguments) -> Arguments:
+    """*arguments* with a copy of every tensor, for operators that write theirs."""
+    return {name: _copied(value) for name, value in arguments.items()}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_copied(element) for element in value]
+    if not is_tensor(value):
+        return value
+    return value.clone() if hasattr(value, "clone") else value.copy()
+
+
+def tensors_of(value: Any) -> list[Any]:
+    """The tensors in an argument or a result: itself, or those of its list."""
+    if isinstance(value, list | tuple):
+        return [element for element in value if is_tensor(element)]
+    return [value] if is_tensor(value) else []
+
+
+def shapes_text(arguments: Arguments) -> str:
+    """The tensors of a call, as ``float32[4, 8], float32[8]``; lists in brackets."""
+    shown = []
+    for value in arguments.values():
+        tensors = [describe(tensor) for tensor in tensors_of(value)]
+        if tensors:
+            shown.append(f"[{', '.join(tensors)}]" if isinstance(value, list | tuple) else tensors[0])
+    return ", ".join(shown)

@@ -1,0 +1,1 @@
+"""The shipped kernels of namespace ``c10``: one file per operator and variant."""

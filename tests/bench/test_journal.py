@@ -1,0 +1,168 @@
+import json
+import os
+from datetime import datetime, timezone
+
+import pytest
+
+from c10cli.bench.journal import (
+    JOURNAL_NAME,
+    Journal,
+    find_run_folder,
+    make_run_folder,
+    read_journal,
+    write_atomic,
+    write_latest,
+)
+from c10cli.errors import BenchError, ReportError
+
+NOON = datetime(2025, 1, 2, 12, 0, 5, tzinfo=timezone.utc)
+
+
+def test_what_was_appended_is_read_in_order(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.append({"kind": "run", "µ": [1, 2.5, None]})
+        journal.append({"kind": "case", "text": "two\nlines"})
+    assert read_journal(tmp_path) == [
+        {"kind": "run", "µ": [1, 2.5, None]},
+        {"kind": "case", "text": "two\nlines"},
+    ]
+
+
+def test_a_record_is_on_the_disk_before_append_returns(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
+    with Journal(tmp_path) as journal:
+        journal.append({"a": 1})
+        assert synced == [len('{"a":1}\n')]
+        assert read_journal(tmp_path) == [{"a": 1}]
+
+
+def test_a_write_cut_short_is_continued(tmp_path, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
+    with Journal(tmp_path) as journal:
+        journal.append({"kind": "case", "id": "x"})
+    assert read_journal(tmp_path) == [{"kind": "case", "id": "x"}]
+
+
+def test_a_number_that_json_cannot_hold_is_refused(tmp_path):
+    with Journal(tmp_path) as journal, pytest.raises(ValueError, match="JSON compliant"):
+        journal.append({"rate": float("nan")})
+    assert read_journal(tmp_path) == []
+
+
+@pytest.mark.parametrize("cut", range(1, len('{"kind":"case","id":"µ"}\n'.encode())))
+def test_a_last_line_cut_anywhere_costs_at_most_itself(tmp_path, cut):
+    whole, last = b'{"n":1}\n', '{"kind":"case","id":"µ"}\n'.encode()
+    (tmp_path / JOURNAL_NAME).write_bytes(whole + last[:cut])
+    expected = [{"n": 1}] + [{"kind": "case", "id": "µ"}] * (cut == len(last) - 1)
+    assert read_journal(tmp_path) == expected
+    with Journal(tmp_path) as journal:
+        journal.append({"n": 2})
+    assert read_journal(tmp_path) == [*expected, {"n": 2}]
+
+
+def test_continuing_a_whole_journal_changes_nothing_in_it(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.append({"n": 1})
+    before = (tmp_path / JOURNAL_NAME).read_bytes()
+    with Journal(tmp_path) as journal:
+        journal.append({"n": 2})
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == before + b'{"n":2}\n'
+
+
+@pytest.mark.parametrize("line", ["{broken", "[1, 2]", "12"])
+def test_a_broken_line_in_the_middle_is_an_error_that_names_it(tmp_path, line):
+    (tmp_path / JOURNAL_NAME).write_text(f'{{"n":1}}\n{line}\n{{"n":2}}\n')
+    with pytest.raises(BenchError, match=r"line 2 is not a JSON object") as caught:
+        read_journal(tmp_path)
+    assert caught.value.code == "C10E603"
+
+
+def test_a_missing_journal_is_an_error(tmp_path):
+    with pytest.raises(BenchError) as caught:
+        read_journal(tmp_path)
+    assert caught.value.code == "C10E603"
+
+
+def test_a_journal_in_a_missing_folder_cannot_be_opened(tmp_path):
+    with pytest.raises(ReportError, match=r"cannot write journal\.jsonl") as caught:
+        Journal(tmp_path / "missing")
+    assert caught.value.code == "C10E701"
+
+
+def test_a_full_disk_is_reported_as_such(tmp_path, monkeypatch):
+    def full(descriptor, data):
+        raise OSError(28, "No space left on device")
+
+    with Journal(tmp_path) as journal:
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(ReportError, match="No space left on device"):
+            journal.append({"n": 1})
+
+
+def test_closing_twice_does_nothing(tmp_path):
+    journal = Journal(tmp_path)
+    journal.close()
+    journal.close()
+
+
+def test_an_atomic_write_replaces_the_file_and_leaves_no_other(tmp_path):
+    path = tmp_path / "report.md"
+    write_atomic(path, "old\n")
+    write_atomic(path, "new µ\n")
+    assert path.read_bytes() == "new µ\n".encode()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_atomic_write_keeps_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "report.md"
+    write_atomic(path, "old")
+
+    def fail(descriptor):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ReportError) as caught:
+        write_atomic(path, "new")
+    assert caught.value.code == "C10E701"
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_run_folder_is_named_after_its_time_and_never_one_that_exists(tmp_path):
+    tokens = iter(["aa", "aa", "bb"])
+    first = make_run_folder(tmp_path / "reports", NOON, lambda: next(tokens))
+    second = make_run_folder(tmp_path / "reports", NOON, lambda: next(tokens))
+    assert (first.name, second.name) == ("20250102-120005-aa", "20250102-120005-bb")
+    assert first.is_dir()
+    assert second.is_dir()
+
+
+def test_a_run_folder_below_a_file_cannot_be_made(tmp_path):
+    (tmp_path / "reports").write_text("")
+    with pytest.raises(ReportError) as caught:
+        make_run_folder(tmp_path / "reports")
+    assert caught.value.code == "C10E701"
+
+
+def make_run(root, token):
+    folder = make_run_folder(root, NOON, lambda: token)
+    (folder / JOURNAL_NAME).write_text(json.dumps({"kind": "run"}) + "\n")
+    return folder
+
+
+def test_a_run_is_found_by_name_by_path_and_as_the_latest(tmp_path, monkeypatch):
+    first, second = make_run(tmp_path, "aa"), make_run(tmp_path, "bb")
+    write_latest(first)
+    assert find_run_folder(tmp_path) == first
+    assert find_run_folder(tmp_path, second.name) == second
+    monkeypatch.chdir(tmp_path)
+    assert find_run_folder(tmp_path / "elsewhere", second.name).resolve() == second.resolve()
+
+
+def test_an_unknown_run_is_refused_with_the_newest_ones(tmp_path):
+    make_run(tmp_path, "aa")
+    with pytest.raises(BenchError, match="no run `nope`") as caught:
+        find_run_folder(tmp_path, "nope")
+    assert caught.value.diagnostics[0].notes == ("the newest runs here are 20250102-120005-aa",)
