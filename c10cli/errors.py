@@ -175,10 +175,21 @@ class Diagnostic:
             "line": span.line if span else None,
             "column": span.column if span else None,
             "end_column": span.end_column if span else None,
+            "line_text": span.line_text if span else None,
+            "label": self.label or None,
             "place": self.place or None,
             "notes": list(self.notes),
             "help": self.help or None,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Diagnostic:
+        """The finding that `as_dict` wrote."""
+        span = None
+        if data["file"] is not None:
+            span = Span(data["file"], data["line"], data["column"], data["end_column"], data["line_text"])
+        text = {name: data[name] or "" for name in ("place", "label", "help")}
+        return cls(data["code"], data["message"], span, notes=tuple(data["notes"]), **text)
 
 
 class C10Error(Exception):

@@ -25,6 +25,9 @@ def compiled(**options: object) -> Callable[[Callable], Callable]:
     """A decorator like ``numba.njit(cache=True)`` that leaves the cache where no folder is writable."""
 
     def decorate(function: Callable) -> Callable:
+        # Cached code imports its module by name. The package that kernels are loaded under has one
+        # name per loader, so each gets cache files of its own: numba names them after the qualname.
+        function.__qualname__ = f"{function.__module__.replace('.', '_')}_{function.__qualname__}"
         try:
             return numba.njit(cache=True, **options)(function)
         except RuntimeError as error:

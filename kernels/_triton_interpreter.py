@@ -1,4 +1,4 @@
-"""NumPy arrays as the tensors that Triton's interpreter expects, so that a kernel runs without a GPU or torch."""
+"""NumPy arrays as the tensors of Triton's interpreter: a kernel runs without a GPU or torch."""
 
 from __future__ import annotations
 

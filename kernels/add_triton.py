@@ -67,7 +67,7 @@ def add_triton(self: Any, other: Any, *, alpha: complex = 1) -> Any:
         not contiguous.
     Raises:
         TypeError: *self* is no CUDA array, of another dtype, or *alpha* does not fit the dtype.
-        ValueError: the shapes do not broadcast.
+        ValueError: the shapes do not broadcast, or the devices differ.
     Source:
         self + alpha * other
     """
@@ -75,6 +75,8 @@ def add_triton(self: Any, other: Any, *, alpha: complex = 1) -> Any:
     library = library_of("self", self)
     if type(library) is not type(library_of("other", other)):
         raise TypeError("self and other must be arrays of one library")
+    if getattr(self, "device", None) != getattr(other, "device", None):
+        raise ValueError(f"self and other must be on one device, not {self.device} and {other.device}")
     dtype = library.promote(self, other)
     if dtype not in _WORK:
         raise TypeError(f"self and other must be real numbers, got {shown(self)} and {shown(other)}")

@@ -88,13 +88,13 @@ def synchronizer(device: Device) -> Callable[[], object] | None:
         import torch
 
         wait: Callable[[], object] = torch.cuda.synchronize
-        return wait
-    if device.library == "cupy":
+    elif device.library == "cupy":
         import cupy
 
         wait = cupy.cuda.runtime.deviceSynchronize
-        return wait
-    return None
+    else:
+        return None
+    return wait
 
 
 _PROBES: dict[str, Callable[[], tuple[str, str]]] = {

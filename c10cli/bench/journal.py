@@ -123,16 +123,16 @@ def _parse_line(line: bytes) -> dict[str, object] | None:
     return record if isinstance(record, dict) else None
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Put *text* into *path* at once: a reader sees the old file or the new one, never half.
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Put *content*, text as UTF-8, into *path* at once: a reader sees the old file or the new one.
 
     Raises:
         ReportError: it cannot be written (C10E701).
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -1,20 +1,11 @@
-"""The child process: measures the cases of one kernel and writes a line for each.
-
-It is told what to do by one JSON object on standard input and answers with
-JSON lines on its original standard output.  Whatever kernels print goes to
-standard error, so that it cannot be taken for an answer.
-"""
+"""The child process that checks and measures the cases of one kernel."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import TextIO
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from c10cli.bench.environment import max_rss_bytes, measure_peaks, read_environment
+from c10cli.bench.environment import max_rss_bytes
 from c10cli.bench.ladder import measure_ladder
 from c10cli.bench.result import CaseResult, Status
 from c10cli.bench.rungs import make_rounds
@@ -23,6 +14,7 @@ from c10cli.bench.steady import steady_state
 from c10cli.dispatch import DispatchKey, OpKernel
 from c10cli.errors import C10Error, Diagnostic
 from c10cli.manifest.link import LinkedOperator, load_registry
+from c10cli.verify.child import Fields, serve
 from c10cli.verify.cost import evaluate_cost
 from c10cli.verify.inputs import CasePoint, case_points, place_arguments, shapes_text
 from c10cli.verify.reference import check_kernel, expect
@@ -34,53 +26,28 @@ _WARM_UP = WarmUpRule(max_ns=50_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a child process is to do.
+    """What a child process is to measure.
 
     Args:
-        points: the places of the cases in the operator's list of points.
+        items: the places of the cases in the operator's list of points.
         time_s: how long to sample each case.
-        environment: read the machine's facts and measure its peak rates instead.
     """
 
-    registry: str = ""
-    operator: str = ""
-    dispatch_key: str = ""
-    variant: str = ""
-    points: tuple[int, ...] = ()
-    time_s: float = 0.3
-    seed: int = 0
-    environment: bool = False
+    registry: str
+    operator: str
+    dispatch_key: str
+    variant: str
+    items: tuple[int, ...]
+    time_s: float
+    seed: int
 
 
-def main() -> None:
-    """Do the job that standard input describes."""
-    answers = _take_over_output()
-    job = Job(**json.load(sys.stdin))
-    if job.environment:
-        import numpy  # noqa: F401 - so that its version is among the facts
-
-        with steady_state():
-            facts = replace(read_environment(Path.cwd()), peaks=measure_peaks())
-        _answer(answers, environment=asdict(facts))
-        return
-    registry = load_registry(job.registry)
-    linked = registry.find(job.operator)
+def prepare(fields: Fields) -> Callable[[int], Fields]:
+    """The function that measures the case at a place."""
+    job = Job(**fields)
+    linked = load_registry(job.registry).find(job.operator)
     points = list(case_points(linked.decl, bench_only=True))
-    for place in job.points:
-        _answer(answers, begins=place)
-        _answer(answers, place=place, result=_measure(linked, points[place], job).to_dict())
-
-
-def _take_over_output() -> TextIO:
-    """The original standard output, for answers alone; file descriptor 1 becomes standard error."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return answers
-
-
-def _answer(answers: TextIO, **fields: object) -> None:
-    answers.write(json.dumps(fields, allow_nan=False) + "\n")
-    answers.flush()
+    return lambda place: _measure(linked, points[place], job).to_dict()
 
 
 def _measure(linked: LinkedOperator, point: CasePoint, job: Job) -> CaseResult:
@@ -136,4 +103,4 @@ def _failed(blank: CaseResult, status: Status, diagnostic: Diagnostic) -> CaseRe
 
 
 if __name__ == "__main__":
-    main()
+    serve(prepare)

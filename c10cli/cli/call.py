@@ -31,7 +31,9 @@ from c10cli.schema import FunctionSchema
 @click.argument("op")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
 @click.pass_context
-def command(ctx: click.Context, session: Session, op: str, arguments: tuple[str, ...], **options: Any) -> int:
+def command(
+    ctx: click.Context, /, session: Session, op: str, arguments: tuple[str, ...], **options: Any
+) -> int:
     """Call operator OP with ARGUMENTS and print what it returns.
 
     Arguments are bound by the schema: by position, or as --name VALUE.  A

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import io
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from c10cli.arrays.compare import view_of
 from c10cli.arrays.placement import to_numpy
+from c10cli.bench.journal import write_atomic
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.tensor_types import is_tensor, key_of
 from c10cli.errors import Diagnostic, ReportError
@@ -69,29 +69,12 @@ def save_returns(path: Path, schema: FunctionSchema, returns: tuple[Any, ...]) -
     if path.suffix not in (".npy", ".npz") or (path.suffix == ".npy" and len(named) != 1):
         fact = f"`{path.name}` cannot hold {len(named)} array{'s' if len(named) != 1 else ''}"
         raise ReportError(Diagnostic("C10E701", fact, help="save one array as .npy, several as .npz"))
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                if path.suffix == ".npy":
-                    np.save(file, next(iter(named.values())), allow_pickle=False)
-                else:
-                    np.savez(file, **named)  # type: ignore[arg-type]
-            _give_usual_mode(temporary)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ReportError(Diagnostic("C10E701", f"`{path}` cannot be written: {reason}")) from error
-
-
-def _give_usual_mode(path: str) -> None:
-    """The mode that `open` would give: temporary files are for their owner alone."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(path, 0o666 & ~mask)
+    content = io.BytesIO()
+    if path.suffix == ".npy":
+        np.save(content, next(iter(named.values())), allow_pickle=False)
+    else:
+        np.savez(content, **named)
+    write_atomic(path, content.getvalue())
 
 
 def _named_arrays(schema: FunctionSchema, returns: tuple[Any, ...]) -> dict[str, Any]:

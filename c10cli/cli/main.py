@@ -103,7 +103,7 @@ def run(argv: Sequence[str] | None = None) -> int:
             err=True,
         )
         return BUG
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last stop: a bug is told, with its traceback
         import traceback
 
         traceback.print_exc()
@@ -111,6 +111,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         return BUG
 
 
+# What kernels raise for arguments that they cannot take.
+_ARGUMENT_ERRORS = (ValueError, TypeError, IndexError)
 _COULD_NOT_CODES = {"C10E101", "C10E304", "C10E411", "C10E607"}
 
 
@@ -120,5 +122,7 @@ def exit_code_of(error: C10Error) -> int:
         return COULD_NOT
     if error.code == "C10E601":
         return NOTHING_DONE
+    if error.code == "C10E501" and isinstance(error.__cause__, _ARGUMENT_ERRORS):
+        return WRONG_USE
     wrong_use = error.code.startswith("C10E4") or isinstance(error, DispatchError)
     return WRONG_USE if wrong_use else FINDINGS

@@ -46,7 +46,9 @@ class Session:
         """
         from c10cli.manifest.discover import find_registry
 
-        return find_registry(self.registry, os.environ, Path.cwd())
+        path = find_registry(self.registry, os.environ, Path.cwd())
+        # Short in messages where that says the same.
+        return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
     def manifest(self) -> Manifest:
         """The manifest, without fault.
@@ -147,6 +149,7 @@ def command(
         checked.__name__, checked.__doc__ = function.__name__, function.__doc__
         checked.__dict__.update(function.__dict__)  # the options that decorators left there
         settings.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
-        return click.command(name, **settings)(click.pass_obj(shared_options(checked, formats)))
+        make: Callable[[Any], click.Command] = click.command(name, **settings)
+        return make(click.pass_obj(shared_options(checked, formats)))
 
     return decorate

@@ -261,7 +261,7 @@ class OpKernel:
         """The kernel's name."""
         return self._bound.name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The kernel's result for the schema's arguments, defaults filled."""
         unboxed = self._unboxed
         if unboxed is None:

@@ -44,10 +44,10 @@ class OperatorHandle:
         self._table: DispatchTable | StaleTable = DispatchTable(self._calling, {})
         self.call, self._swap = self._calling.dispatching(self._table.by_type, self._slow_call)
 
-    def _slow_call(self, *args: Any, **kwargs: Any) -> Any:
+    def _slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._table.slow_call(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the kernel that serves the arguments; see `call`.
 
         Raises:
@@ -80,7 +80,7 @@ class OperatorHandle:
         self.table()
         self._calling.call_boxed(self.call, stack)
 
-    def lookup(self, *args: Any, **kwargs: Any) -> OpKernel:
+    def lookup(self, /, *args: Any, **kwargs: Any) -> OpKernel:
         """The kernel that would serve a call with these arguments, not called."""
         table = self.table()
         return self._op_kernel(table.entry_for(self._calling.key_tensor(args, kwargs)))

@@ -62,7 +62,7 @@ class DispatchTable:
             raise self.no_kernel(key, tensor)
         return entry
 
-    def slow_call(self, *args: Any, **kwargs: Any) -> Any:
+    def slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call what serves the arguments' tensor type, and remember it for the next call."""
         tensor = self.calling.key_tensor(args, kwargs)
         resolution = resolve_type(type(tensor))
@@ -73,7 +73,7 @@ class DispatchTable:
         self.by_type[type(tensor)] = function
         return function(*args, **kwargs)
 
-    def _slow_call_by_key(self, *args: Any, **kwargs: Any) -> Any:
+    def _slow_call_by_key(self, /, *args: Any, **kwargs: Any) -> Any:
         """The same for tensors whose type leaves the key open."""
         return self._function_for(self.calling.key_tensor(args, kwargs))(*args, **kwargs)
 
@@ -134,6 +134,6 @@ class StaleTable:
             site=self.site,
         )
 
-    def slow_call(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+    def slow_call(self, /, *_args: Any, **_kwargs: Any) -> NoReturn:
         """Raise `error`."""
         raise self.error()

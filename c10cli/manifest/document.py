@@ -13,15 +13,16 @@ from typing import Any, Final, Literal, NamedTuple
 
 from c10cli.errors import Diagnostic, Span
 
-__all__ = ["CONTAINER", "PLAIN", "REFUSED", "Document", "Duplicate", "Node", "Place", "text_offsets"]
+__all__ = ["BLOCK", "FLOW", "PLAIN", "REFUSED", "Document", "Duplicate", "Node", "Place", "text_offsets"]
 
 Key = str | int
 Part = Literal["value", "key"]
 # Line and column where it starts and ends, from 0, and the style: a quotation mark, `|`, `>`,
-# PLAIN or CONTAINER.  A bare tuple: there is one for every word of the file.
+# PLAIN, FLOW (in brackets) or BLOCK.  A bare tuple: there is one for every word of the file.
 Place = tuple[int, int, int, int, str]
 PLAIN: Final = ""
-CONTAINER: Final = "{"
+FLOW: Final = "["
+BLOCK: Final = "-"
 
 _LINE_BREAK = re.compile(
     "\r\n|[\r\n\x85\u2028\u2029]"
@@ -128,10 +129,10 @@ class Document:
         return Span(self.file, line, column, column + 1, self.line(line))
 
     def span_of(self, place: Place) -> Span:
-        """The span of *place*; of a container or longer text, up to the end of its first line."""
+        """The span of *place*; of what has several lines, up to the end of its first line."""
         line, column, end_line, end_column, style = place
         line_text = self.line(line + 1)
-        if end_line != line or style == CONTAINER:
+        if end_line != line or style == BLOCK:
             end_column = len((line_text or "").rstrip())
         return Span(self.file, line + 1, column + 1, max(end_column, column + 1) + 1, line_text)
 

@@ -6,11 +6,12 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from c10cli.errors import Diagnostic, RegistrationError, did_you_mean
+from c10cli.errors import C10Error, Diagnostic, RegistrationError, did_you_mean
 from c10cli.manifest.entry_point import EntryPoint
 
 __all__ = ["load_entry_point"]
@@ -45,12 +46,17 @@ def _import(entry_point: EntryPoint) -> ModuleType:
         if path is not None:
             return _import_file(path, entry_point.folder)
         return importlib.import_module(str(entry_point.module))
+    except C10Error as error:
+        # The module registered something that c10cli refused: that is the finding.
+        note = f"while importing `{place}`"
+        placed = [replace(d, span=d.span or entry_point.span).with_notes(note) for d in error.diagnostics]
+        raise RegistrationError(*placed, entry_point=entry_point.text) from error
     except (Exception, SystemExit) as error:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         fact = f"`{place}` cannot be imported: {text.splitlines()[0]}"
         missing = isinstance(error, ModuleNotFoundError)
         todo = (
-            f"install `{error.name}`, or list it under `requires:`"
+            f"install `{missing}`, or list it under `requires:`"
             if missing
             else "make the module importable"
         )

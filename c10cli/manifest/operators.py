@@ -106,9 +106,11 @@ class OperatorReader:
         if owner.startswith("`") and owner not in message:
             message = f"{message} in the schema of {owner}"
         found = replace(fault, message=message, span=span)
-        if fault.help or not self.document.is_plain(entry, "schema"):
+        if not self.document.is_plain(entry, "schema"):
             return found
-        return replace(found, help="quote the schema: YAML gives `#`, `:` and `*` a meaning of their own")
+        return found.with_notes(
+            "the schema is not in quotes, and YAML gives `#`, `:` and `,` a meaning of their own"
+        )
 
     def _kernels(self, entry: dict[str, Any], owner: str) -> tuple[KernelDecl, ...]:
         kernels = self.fields.mapping(entry, "kernels", f"`kernels` of {owner}")

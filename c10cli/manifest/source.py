@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 from yaml.events import (
     AliasEvent,
+    CollectionStartEvent,
     DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
@@ -24,7 +25,7 @@ from yaml.events import (
 )
 
 from c10cli.errors import Diagnostic, Span
-from c10cli.manifest.document import CONTAINER, PLAIN, REFUSED, Document, Place
+from c10cli.manifest.document import BLOCK, FLOW, PLAIN, REFUSED, Document, Place
 from c10cli.manifest.scalars import describe, resolve_scalar
 
 __all__ = ["load_document", "parse_document"]
@@ -182,8 +183,10 @@ class _Builder:
                 frame = self._open(event, count, len(stack))
                 continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
-                event, value = frame.event, self._close(frame, count)
+                place, value = self._close(frame, event, count)
                 frame = stack.pop()
+                frame.add(place, value)
+                continue
             elif kind is AliasEvent:
                 value = self._alias(event)
                 count += self.sizes.get(event.anchor, 0)
@@ -192,7 +195,7 @@ class _Builder:
             else:
                 continue
             start, end = event.start_mark, event.end_mark
-            style = CONTAINER if kind is not ScalarEvent else PLAIN if event.implicit[0] else event.style
+            style = FLOW if kind is AliasEvent else PLAIN if event.implicit[0] else event.style
             frame.add((start.line, start.column, end.line, end.column, style), value)
 
     def _scalar(self, event: Any) -> Any:
@@ -215,15 +218,16 @@ class _Builder:
         is_mapping = type(event) is MappingStartEvent
         return _MappingFrame(event, count, self) if is_mapping else _ListFrame(event, count)
 
-    def _close(self, frame: _Frame, count: int) -> object:
+    def _close(self, frame: _Frame, end: Any, count: int) -> tuple[Place, object]:
         event, value = frame.event, frame.container
-        self.document.places[id(value)] = (_place(event), frame.places, value)
+        place = _place(event, end)
+        self.document.places[id(value)] = (place, frame.places, value)
         if event.tag is not None:
             value = self._refuse_tag(event)
         if event.anchor is not None:
             self.anchors[event.anchor] = value
             self.sizes[event.anchor] = count - frame.count
-        return value
+        return place, value
 
     def _alias(self, event: Any) -> object:
         value = self.anchors.get(event.anchor, _UNKNOWN)
@@ -261,7 +265,7 @@ class _Builder:
         if value is not REFUSED:
             span = self.document.span_of(place)
             text = (span.line_text or "")[span.column - 1 : span.end_column - 1]
-            shown = f"`{text}`" if place[4] != CONTAINER and text.strip(" :") else "of a mapping"
+            shown = f"`{text}`" if place[4] not in (BLOCK, FLOW) and text.strip(" :") else "of a mapping"
             message = f"key {shown} is {describe(value)}, not a string"
             self._refuse(place, "C10E106", message, help="quote it")
         return REFUSED
@@ -277,10 +281,11 @@ class _Builder:
         return REFUSED
 
 
-def _place(event: Any) -> Place:
-    """Where an event stands that is no scalar."""
-    start, end = event.start_mark, event.end_mark
-    return start.line, start.column, end.line, end.column, CONTAINER
+def _place(event: Any, end: Any = None) -> Place:
+    """Where an event stands; of a container in brackets, up to its *end* event."""
+    is_block = isinstance(event, CollectionStartEvent) and not event.flow_style
+    start, last = event.start_mark, (event if end is None or is_block else end).end_mark
+    return start.line, start.column, last.line, last.column, BLOCK if is_block else FLOW
 
 
 def _unreadable(file: str, error: OSError | ValueError) -> Diagnostic:

@@ -239,9 +239,11 @@ class TypeParser:
 
     def _inner(self, depth: int) -> Type:
         """A type inside another one; an annotation there is noted as dropped."""
+        fresh = self.fresh
         t, alias = self._type(depth + 1)
-        if alias is not None and self.dropped is None:
-            self.dropped = self.annotation
+        if alias is not None:
+            self.fresh = fresh  # or the sets behind it would count on when the schema is printed without it
+            self.dropped = self.dropped or self.annotation
         return t
 
     def _expect(self, kind: str, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from c10cli.arrays.expression import evaluate, parse_expression
@@ -22,7 +23,7 @@ def evaluate_cost(decl: OperatorDecl, arguments: Arguments) -> tuple[float | Non
 def _evaluate(text: str | None, arguments: Arguments) -> float | None:
     if text is None:
         return None
-    functions = {"nbytes": _nbytes, "size": _size, "dim": _dim}
+    functions: dict[str, Callable[..., object]] = {"nbytes": _nbytes, "size": _size, "dim": _dim}
     return float(evaluate(parse_expression(text), arguments, functions=functions))
 
 

@@ -15,6 +15,7 @@ from c10cli.arrays.placement import place
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.errors import ArgumentError, Diagnostic
 from c10cli.manifest.model import CaseDecl, OperatorDecl
 from c10cli.schema import Argument
 from c10cli.schema import types as schema_types
@@ -78,16 +79,26 @@ def as_argument(argument: Argument, value: Any, dtype: str) -> Any:
 
     Args:
         dtype: of the arrays made here.
+
+    Raises:
+        ArgumentError: C10E405, ragged lists, or numbers that *dtype* cannot hold.
     """
     if schema_types.is_tensor(argument.type) or schema_types.is_optional_tensor(argument.type):
-        return value if value is None else _as_array(value, dtype)
+        return value if value is None else _as_array(argument, value, dtype)
     if schema_types.is_tensor_list(argument.type) and isinstance(value, list | tuple):
-        return [element if element is None else _as_array(element, dtype) for element in value]
+        return [element if element is None else _as_array(argument, element, dtype) for element in value]
     return value
 
 
-def _as_array(value: Any, dtype: str) -> Any:
-    return value if is_tensor(value) or isinstance(value, str) else np.asarray(value, dtype=dtype)
+def _as_array(argument: Argument, value: Any, dtype: str) -> Any:
+    if is_tensor(value) or isinstance(value, str):
+        return value
+    try:
+        return np.asarray(value, dtype=dtype)
+    except (ValueError, TypeError, OverflowError) as error:
+        fact = f"the value of argument `{argument.name}` is no array of {dtype}: {error}"
+        todo = "give nested lists of equal length, of numbers that fit the dtype"
+        raise ArgumentError(Diagnostic("C10E405", fact, help=todo), argument=argument.name) from error
 
 
 def place_arguments(arguments: Arguments, dispatch_key: DispatchKey | str) -> Arguments:

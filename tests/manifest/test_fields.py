@@ -1,0 +1,68 @@
+from c10cli.manifest.document import REFUSED
+from c10cli.manifest.fields import Fields
+from c10cli.manifest.source import parse_document
+
+
+def fields_of(text):
+    document = parse_document(text, "f")
+    return Fields(document), document.value
+
+
+def concise(fields):
+    return [finding.concise() for finding in fields.findings]
+
+
+def test_values_of_the_wanted_type_are_given_back():
+    fields, root = fields_of("a: text\nb: [1]\nc: {d: 1}\ne: true\nf: [x, y]\n")
+    assert fields.text(root, "a", "a") == "text"
+    assert fields.items(root, "b", "b") == [1]
+    assert fields.mapping(root, "c", "c") == {"d": 1}
+    assert fields.flag(root, "e", "e", default=False) is True
+    assert fields.texts(root, "f", "f") == ("x", "y")
+    assert fields.findings == []
+
+
+def test_what_is_absent_is_none_and_no_finding():
+    fields, root = fields_of("a: 1\n")
+    assert (
+        fields.text(root, "z", "z") is fields.items(root, "z", "z") is fields.mapping(root, "z", "z") is None
+    )
+    assert fields.flag(root, "z", "z", default=True) is True
+    assert fields.findings == []
+
+
+def test_wrong_types_are_findings_at_the_value():
+    fields, root = fields_of("a: 1\nb: [x, 2]\nc:\n")
+    assert fields.text(root, "a", "`a`") is None
+    assert fields.texts(root, "b", "`b`") == ("x",)
+    assert fields.items(root, "c", "`c`") is None
+    assert concise(fields) == [
+        "f:1:4: error[C10E106] `a` must be a string, not an integer",
+        "f:2:8: error[C10E106] item 2 of `b` must be a string, not an integer",
+        "f:3:1: error[C10E106] `c` must be a list, not null",
+    ]
+
+
+def test_booleans_are_no_integers():
+    fields, root = fields_of("a: true\n")
+    assert fields.read(root, "a", "`a`", "a number", int, float) is None
+    assert concise(fields) == ["f:1:4: error[C10E106] `a` must be a number, not the boolean `true`"]
+
+
+def test_what_yaml_refused_is_not_reported_again():
+    fields, root = fields_of("a: !x 1\n")
+    assert root["a"] is REFUSED
+    assert fields.text(root, "a", "`a`") is None
+    assert [finding.code for finding in fields.findings] == ["C10E111"]
+
+
+def test_names_are_checked_against_those_known():
+    fields, root = fields_of("name: x\nsumary: y\nname: z\n")
+    fields.check_names(root, "`op`", ("name", "summary", "schema"), required=("schema",))
+    assert concise(fields) == [
+        "f:3:1: error[C10E103] field `name` is given twice in `op`",
+        "f:2:1: error[C10E104] field `sumary` of `op` is unknown",
+        "f:1:1: error[C10E105] field `schema` of `op` is missing",
+    ]
+    assert fields.findings[1].help == "did you mean `summary`?"
+    assert fields.findings[1].notes == ("known here: `name`, `summary`, `schema`",)

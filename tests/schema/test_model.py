@@ -1,0 +1,77 @@
+import pickle
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from c10cli.schema import AliasInfo, OperatorName, parse_schema
+
+TEXT = "c10::add.out(Tensor(a) self, int[2]? pad=3, *, Scalar alpha=1, Tensor(b!) out) -> Tensor(b!)"
+
+
+def test_a_name_prints_its_parts_and_knows_what_overloads_share():
+    name = OperatorName("c10", "add", "out")
+    assert str(name) == "c10::add.out"
+    assert name.qualified == "c10::add"
+    assert str(OperatorName("c10", "add")) == "c10::add"
+    assert str(OperatorName("", "add", "out")) == "add.out"
+
+
+def test_arguments_are_split_at_the_star():
+    schema = parse_schema(TEXT)
+    assert [a.name for a in schema.positional] == ["self", "pad"]
+    assert [a.name for a in schema.keyword_only] == ["alpha", "out"]
+
+
+def test_each_piece_of_an_argument_has_its_place_in_the_text():
+    pad = parse_schema(TEXT).arguments[1]
+    pieces = [TEXT[slice(*span)] for span in (pad.span, pad.type_span, pad.name_span, pad.default_span)]
+    assert pieces == ["int[2]? pad=3", "int[2]?", "pad", "3"]
+
+
+def test_an_argument_from_memory_has_the_same_places():
+    first, second = parse_schema(TEXT), parse_schema(" " + TEXT)
+    assert [a.marks for a in second.arguments] == [tuple(m + 1 for m in a.marks) for a in first.arguments]
+
+
+def test_a_return_without_name_has_an_empty_name_span():
+    schema = parse_schema(TEXT)
+    assert TEXT[slice(*schema.returns[0].type_span)] == "Tensor(b!)"
+    assert schema.returns[0].name_span == (len(TEXT), len(TEXT))
+
+
+def test_schemas_are_equal_whatever_their_spelling():
+    spaced = TEXT.replace(",", " , ").replace("=", " = ")
+    assert parse_schema(spaced) == parse_schema(TEXT)
+    assert hash(parse_schema(spaced)) == hash(parse_schema(TEXT))
+    assert parse_schema(TEXT.replace("alpha=1", "alpha=2")) != parse_schema(TEXT)
+
+
+def test_a_schema_is_frozen_and_can_be_pickled():
+    schema = parse_schema(TEXT)
+    with pytest.raises(FrozenInstanceError):
+        schema.is_vararg = True
+    assert pickle.loads(pickle.dumps(schema)) == schema
+
+
+@pytest.mark.parametrize(
+    ("argument", "mutable"),
+    [
+        ("Tensor(a!) x", True),
+        ("Tensor! x", True),
+        ("Tensor(a!)[] x", True),
+        ("Tensor[](a!) x", True),
+        ("Tensor(a!)[](b) x", True),
+        ("Tensor(a) x", False),
+        ("Tensor[] x", False),
+    ],
+)
+def test_a_written_value_or_element_makes_the_schema_mutable(argument, mutable):
+    assert parse_schema(f"c10::f({argument}) -> ()").is_mutable is mutable
+
+
+def test_alias_sets_are_collected_from_elements_without_the_wildcard():
+    alias = AliasInfo(("b",), ("*",), False, AliasInfo(("a",), ("c",), True))
+    assert alias.sets == {"a", "b", "c"}
+    assert alias.written_sets == {"a"}
+    assert alias.writes_any
+    assert not alias.is_write
