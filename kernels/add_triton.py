@@ -40,7 +40,7 @@ def add_kernel(
     other_places = places % other_size if OTHER_REPEATS else places
     first = tl.load(self_ptr + self_places, mask=inside).to(WORK)
     second = tl.load(other_ptr + other_places, mask=inside).to(WORK)
-    alpha = tl.cast(factor, WORK) if WORK.is_floating() else tl.cast(whole, WORK)
+    alpha = tl.full((), factor, WORK) if WORK.is_floating() else tl.full((), whole, WORK)
     tl.store(out_ptr + places, (first + alpha * second).to(out_ptr.dtype.element_ty), mask=inside)
 
 
@@ -103,10 +103,8 @@ def add_triton(self: Any, other: Any, *, alpha: complex = 1) -> Any:
 
 def _alpha(alpha: complex, dtype: str) -> tuple[float, int]:
     """*alpha* as the kernel's two factors, the one that *dtype* does not use being 0."""
-    if "float" in dtype:
-        return float(alpha), 0
     try:
-        return 0.0, operator.index(alpha)
+        return (float(alpha), 0) if "float" in dtype else (0.0, operator.index(alpha))
     except TypeError:
         raise TypeError(f"alpha {alpha!r} does not fit a result of dtype {dtype}") from None
 

@@ -40,7 +40,7 @@ def layer_norm_kernel(
         inside = start + places < columns
         centred = tl.load(input_row + start + places, mask=inside, other=0.0).to(WORK) - mean
         squares += tl.where(inside, centred * centred, 0.0)
-    stdev = tl.sqrt(tl.sum(squares, 0) / columns + tl.cast(epsilon, WORK))
+    stdev = tl.sqrt(tl.sum(squares, 0) / columns + tl.full((), epsilon, WORK))
 
     tl.store(mean_ptr + row, mean.to(mean_ptr.dtype.element_ty))
     tl.store(stdev_ptr + row, stdev.to(stdev_ptr.dtype.element_ty))

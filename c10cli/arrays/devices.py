@@ -45,8 +45,12 @@ def _device_of(name: str) -> Device:
     return Device(name, library, reason)
 
 
-def _installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None
+def is_installed(package: str) -> bool:
+    """Whether *package*, a top-level name, can be imported; it is not."""
+    try:
+        return package in sys.modules or importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):  # a dotted name without its parent; a module without a spec
+        return False
 
 
 def _cpu() -> tuple[str, str]:
@@ -54,7 +58,7 @@ def _cpu() -> tuple[str, str]:
 
 
 def _sparse_cpu() -> tuple[str, str]:
-    return ("scipy", "") if _installed("scipy") else ("", "package `scipy` is not installed")
+    return ("scipy", "") if is_installed("scipy") else ("", "package `scipy` is not installed")
 
 
 def _cuda() -> tuple[str, str]:
@@ -62,7 +66,7 @@ def _cuda() -> tuple[str, str]:
     if reason:
         return "", reason
     for library in ("torch", "cupy"):
-        if _installed(library):
+        if is_installed(library):
             return library, ""
     return "", "no library for CUDA arrays: neither `torch` nor `cupy` is installed"
 

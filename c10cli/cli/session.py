@@ -58,13 +58,21 @@ class Session:
         """
         from c10cli.manifest.load import require_manifest
 
-        return require_manifest(self.registry_path)
+        manifest = require_manifest(self.registry_path)
+        for disabled in manifest.disabled:
+            # Its operators are missing from everything that follows; the rest is whole.
+            self.show_diagnostics(disabled.diagnostics)
+        return manifest
 
     def load(self) -> Registry:
-        """The registry, its operators registered in a dispatcher; no kernel is imported."""
-        from c10cli.manifest.link import load_registry
+        """The registry, its operators registered in a dispatcher; no kernel is imported.
 
-        return load_registry(self.registry_path)
+        Raises:
+            ManifestError: with all faults.
+        """
+        from c10cli.manifest.link import link_manifest
+
+        return link_manifest(self.manifest())
 
     @property
     def is_json(self) -> bool:

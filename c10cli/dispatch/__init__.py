@@ -1,11 +1,12 @@
 """Which kernel runs: keys, stack, kernels, tables, the dispatcher and ways to register."""
 
-from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar, OpSchemaRegistrar
+from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar
 from c10cli.dispatch.kernel import BoxedKernel, KernelCache, OpKernel
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.registration import (
     KernelRegistrationBuilder,
+    OpSchemaRegistrar,
     define_op_schema,
     kernel_registration,
     ops,

@@ -1,10 +1,4 @@
-"""The calling convention of one schema: functions generated from its text.
-
-Note [Generated calls]: a generic ``__call__(*args, **kwargs)`` costs several
-times what dispatch itself costs, so every operator gets a function with its
-own signature, whose body is one dict lookup on the first tensor's type and
-one call.  tests/perf/test_call_overhead.py measures it.  Everything rarer
-lives in functions with ``slow`` in their name.
+"""The calling convention of one schema: which tensor decides, unboxed and boxed calls.
 
 A function in *schema form* takes every argument of the schema: positional
 ones by position, keyword-only ones by keyword.  Kernels, routers and the
@@ -13,18 +7,17 @@ values of dispatch tables are functions in schema form.
 
 from __future__ import annotations
 
-import functools
-import keyword
-from collections.abc import Callable, Iterable, Mapping
-from types import CodeType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from c10cli.dispatch.describe import describe
+from c10cli.dispatch import call_errors
+from c10cli.dispatch.generated import generate_call
 from c10cli.dispatch.stack import Stack
 from c10cli.dispatch.tensor_types import is_tensor
-from c10cli.errors import ArgumentError, Diagnostic, DispatchError, KernelError, SchemaError
+from c10cli.errors import ArgumentError, Diagnostic, SchemaError
 from c10cli.schema import Argument, FunctionSchema
 from c10cli.schema import types as schema_types
+from c10cli.schema.convert import is_sequence
 
 Function = Callable[..., Any]
 
@@ -45,27 +38,22 @@ def dispatch_arguments(schema: FunctionSchema) -> tuple[int, ...]:
     )
 
 
-def no_tensor_argument(schema: FunctionSchema) -> Diagnostic:
-    """The finding for a schema that nothing can be dispatched on."""
-    return Diagnostic(
-        "C10E209",
-        f"`{schema.name}` has no tensor argument, and the kernel is chosen by the first one",
-        notes=(f"the schema is {schema}",),
-        help="give it an argument of type Tensor, Tensor[] or Tensor?",
-    )
-
-
 class Calling:
-    """How one operator is called, unboxed and boxed; knows the schema, not the kernels."""
+    """How one operator is called, unboxed and boxed; knows the schema, not the kernels.
 
-    __slots__ = ("_dispatch", "_keyword_names", "_plain", "schema")
+    Raises:
+        SchemaError: C10E209, the schema has no tensor argument, or no fixed
+            number of arguments and returns.
+    """
+
+    __slots__ = ("_dispatch", "_keyword_names", "_lists", "_plain", "schema")
 
     def __init__(self, schema: FunctionSchema) -> None:
         self.schema = schema
         self._dispatch = dispatch_arguments(schema)
-        if not self._dispatch:
-            raise SchemaError(no_tensor_argument(schema), operator=str(schema.name))
-        self._plain = schema_types.is_tensor(schema.arguments[self._dispatch[0]].type)
+        _check_can_dispatch(schema, self._dispatch)
+        self._plain = schema_types.is_tensor(self.dispatch_argument().type)
+        self._lists = tuple(schema_types.is_tensor_list(schema.arguments[i].type) for i in self._dispatch)
         self._keyword_names = tuple(argument.name for argument in schema.keyword_only)
 
     def dispatching(
@@ -87,6 +75,13 @@ class Calling:
         """*kernel* with the operator's signature: defaults filled, returns as the schema says."""
         return self._generate({}, None, kernel)[0]
 
+    def _generate(
+        self, table: Any, key_of: Function | None, slow: Function
+    ) -> tuple[Function, Callable[[Any], None]]:
+        names = ", ".join(self.schema.arguments[i].name for i in self._dispatch)
+        tensor = names if self._plain else f"c10_first({names})"
+        return generate_call(self.schema, self, tensor, table, key_of, slow)
+
     def unboxed(self, function: Function, get_cache: Callable[[], object], name: str) -> Function:
         """A boxed kernel as a function in schema form.
 
@@ -94,7 +89,7 @@ class Calling:
         arguments: whatever it does or raises, the caller's stack stays whole,
         and a kernel that takes or leaves too much is found out.
         """
-        keyword_names, outputs = self._keyword_names, len(self.schema.returns)
+        schema, keyword_names, outputs = self.schema, self._keyword_names, len(self.schema.returns)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             stack: Stack = [_BELOW, *args, *(kwargs[keyword] for keyword in keyword_names)]
@@ -103,8 +98,10 @@ class Calling:
             except IndexError:
                 if stack:
                     raise
-            if len(stack) != outputs + 1 or stack[0] is not _BELOW:
-                raise self._broken_discipline(stack, name)
+            if not stack or stack[0] is not _BELOW:
+                raise call_errors.broken_discipline(schema, name, None)
+            if len(stack) != outputs + 1:
+                raise call_errors.broken_discipline(schema, name, len(stack) - 1)
             return stack[1] if outputs == 1 else tuple(stack[1:]) or None
 
         return run
@@ -114,8 +111,7 @@ class Calling:
 
         After an exception the stack is as it was.
         """
-        self._check_depth(stack)
-        base = len(stack) - len(self.schema.arguments)
+        base = self._base(stack)
         args, split = stack[base:], len(self.schema.positional)
         result = function(*args[:split], **dict(zip(self._keyword_names, args[split:], strict=True)))
         returns = len(self.schema.returns)
@@ -123,119 +119,77 @@ class Calling:
 
     def key_tensor(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The tensor that decides, of a call with *args* and *kwargs*."""
-        values = [_argument_value(self.schema, i, args, kwargs) for i in self._dispatch]
-        return values[0] if self._plain else self.first_tensor(*values)
+        return self._deciding([_argument_value(self.schema, i, args, kwargs) for i in self._dispatch])
 
     def key_tensor_on(self, stack: Stack) -> Any:
         """The tensor that decides, of the arguments on top of *stack*."""
-        self._check_depth(stack)
-        base = len(stack) - len(self.schema.arguments)
-        values = [stack[base + index] for index in self._dispatch]
-        return values[0] if self._plain else self.first_tensor(*values)
+        base = self._base(stack)
+        return self._deciding([stack[base + index] for index in self._dispatch])
+
+    def _deciding(self, values: Sequence[Any]) -> Any:
+        if self._plain:
+            return values[0]
+        tensor = self.first_tensor(*values)
+        if tensor is None:
+            raise self._no_tensor(values)
+        return tensor
 
     def first_tensor(self, *values: Any) -> Any:
-        """The first tensor in lists of tensors and optional tensors."""
-        for value in values:
-            if isinstance(value, list | tuple):
-                for element in value:
-                    if element is not None:
-                        return element
-            elif value is not None:
-                return value
-        raise self._no_tensor_given(values)
+        """The first tensor in tensor lists and optional tensors.
 
-    def dispatch_argument(self) -> Argument:
-        """The first of the arguments that decide."""
-        return self.schema.arguments[self._dispatch[0]]
+        None where there is none, or a list argument is no list; `key_tensor`
+        says which.  It is part of the fast path, so it does not itself.
+        """
+        for in_list, value in zip(self._lists, values, strict=True):
+            if value is None:
+                continue
+            if not in_list:
+                return value
+            if not is_sequence(value):
+                return None
+            for element in value:
+                if element is not None:
+                    return element
+        return None
+
+    def _no_tensor(self, values: Sequence[Any]) -> ArgumentError:
+        arguments = self.dispatch_arguments()
+        for argument, in_list, value in zip(arguments, self._lists, values, strict=True):
+            if in_list and value is not None and not is_sequence(value):
+                return call_errors.not_a_list(self.schema, argument, value)
+        return call_errors.no_tensor(
+            self.schema, {argument.name: value for argument, value in zip(arguments, values, strict=True)}
+        )
 
     def not_a_tensor(self, value: object) -> ArgumentError:
         """The error for a value, where a tensor should decide, that is of no known tensor type."""
-        argument = self.dispatch_argument()
-        tensor_type = type(value)
-        shown = f"{tensor_type.__module__}.{tensor_type.__qualname__}".removeprefix("builtins.")
-        looks_nested = not self._plain and isinstance(value, list)
-        return ArgumentError(
-            Diagnostic(
-                "C10E408",
-                f"argument `{argument.name}` of `{self.schema.name}` is of type `{shown}`, which is no known tensor",
-                place=f"call of {self.schema.name}, argument `{argument.name}`: {describe(value)}",
-                notes=(f"the schema is {self.schema}",),
-                help="pass a flat list of tensors"
-                if looks_nested
-                else f"pass an array, or teach the type with register_tensor_type({tensor_type.__qualname__}, KEY)",
-            ),
-            operator=str(self.schema.name),
-            argument=argument.name,
-            tensor_type=tensor_type,
-        )
+        if value is None:
+            return call_errors.no_tensor(self.schema, {self.dispatch_argument().name: None})
+        return call_errors.not_a_tensor(self.schema, self.dispatch_arguments(), value)
 
-    def _no_tensor_given(self, values: Iterable[Any]) -> ArgumentError:
-        names = [self.schema.arguments[i].name for i in self._dispatch]
-        given = ", ".join(f"`{name}` is {_emptiness(v)}" for name, v in zip(names, values, strict=True))
-        return ArgumentError(
-            Diagnostic(
-                "C10E408",
-                f"no tensor to dispatch `{self.schema.name}` on: {given}",
-                place=f"call of {self.schema.name}",
-                notes=(f"the schema is {self.schema}",),
-                help=f"pass at least one tensor in {' or '.join(f'`{name}`' for name in names)}",
-            ),
-            operator=str(self.schema.name),
-        )
+    def dispatch_arguments(self) -> list[Argument]:
+        """The arguments that may decide, in the order in which they are asked."""
+        return [self.schema.arguments[index] for index in self._dispatch]
 
-    def _check_depth(self, stack: Stack) -> None:
-        needed = len(self.schema.arguments)
-        if len(stack) < needed:
-            raise DispatchError(
-                Diagnostic(
-                    "C10E409",
-                    f"`{self.schema.name}` needs {needed} values on the stack, and it has {len(stack)}",
-                    notes=(f"the schema is {self.schema}",),
-                    help="push every argument, in the schema's order; a boxed call fills no defaults",
-                ),
-                operator=str(self.schema.name),
-                needed=needed,
-                depth=len(stack),
-            )
+    def dispatch_argument(self) -> Argument:
+        """The first of `dispatch_arguments`."""
+        return self.schema.arguments[self._dispatch[0]]
 
-    def _broken_discipline(self, stack: Stack, name: str) -> KernelError:
-        outputs = len(self.schema.returns)
-        if not stack or stack[0] is not _BELOW:
-            fact = f"took more values off the stack than its {len(self.schema.arguments)} arguments"
-        else:
-            fact = f"left {len(stack) - 1} values on the stack where the schema returns {outputs}"
-        return KernelError(
-            Diagnostic(
-                "C10E507",
-                f"boxed kernel `{name}` of `{self.schema.name}` {fact}",
-                notes=(f"the schema is {self.schema}", "the caller's stack is as it was before the call"),
-                help="make the kernel take exactly its arguments off and put exactly its returns on",
-            ),
-            operator=str(self.schema.name),
-            kernel=name,
-        )
+    def _base(self, stack: Stack) -> int:
+        """Where on *stack* the arguments begin."""
+        base = len(stack) - len(self.schema.arguments)
+        if base < 0:
+            raise call_errors.stack_too_short(self.schema, len(stack))
+        return base
 
     def slow_returns(self, result: Any) -> tuple[Any, ...] | None:
         """*result* as the schema returns it, of operators with none or several returns."""
         wanted = len(self.schema.returns)
-        if wanted == 0:
-            if result is None or result == ():
-                return None
-        elif isinstance(result, tuple | list) and len(result) == wanted:
-            return tuple(result)
-        came = (
-            f"{len(result)} values" if isinstance(result, tuple | list) else f"one value ({describe(result)})"
-        )
-        raise KernelError(
-            Diagnostic(
-                "C10E502",
-                f"a kernel of `{self.schema.name}` returned {came} where the schema returns {wanted}",
-                notes=(f"the schema is {self.schema}",),
-                help=f"return a tuple of {wanted}" if wanted else "return None",
-            ),
-            operator=str(self.schema.name),
-            wanted=wanted,
-        )
+        if wanted == 0 and result is None:
+            return None
+        if isinstance(result, tuple | list) and len(result) == wanted:
+            return tuple(result) or None
+        raise call_errors.wrong_returns(self.schema, result)
 
     def slow_call(
         self,
@@ -247,104 +201,13 @@ class Calling:
     ) -> Any:
         """What a generated function does, for the rare schema that Python can have none for."""
         bound = self.schema.bind(args, kwargs, is_tensor=is_tensor)
-        function = slow if key_of is None else table.get(key_of(self.key_tensor((), bound)), slow)
+        function = slow
+        if key_of is not None:
+            values = [bound[argument.name] for argument in self.dispatch_arguments()]
+            function = table.get(key_of(values[0] if self._plain else self.first_tensor(*values)), slow)
         split = len(self.schema.positional)
         result = function(*list(bound.values())[:split], **dict(list(bound.items())[split:]))
         return result if len(self.schema.returns) == 1 else self.slow_returns(result)
-
-    def _generate(
-        self, table: Any, key_of: Function | None, slow: Function
-    ) -> tuple[Function, Callable[[Any], None]]:
-        """The generated function over *table*, and the function that replaces *table*.
-
-        Args:
-            key_of: what *table* is asked for, of the tensor that decides; None:
-                *slow* is called for everything.
-        """
-        defaults = [a.default for a in self.schema.arguments if a.has_default]
-        defaults = [list(d) if isinstance(d, tuple) else d for d in defaults]
-        namespace: dict[str, Any] = {}
-        exec(_compiled(self._call_source(direct=key_of is None)), namespace)
-        call, swap = namespace["make"](table, key_of, slow, self, *defaults)
-        call.__name__, call.__qualname__ = self.schema.name.base, str(self.schema.name)
-        call.__module__, call.__doc__ = "c10cli.ops", str(self.schema)
-        return call, swap
-
-    def _call_source(self, *, direct: bool) -> str:
-        if any(keyword.iskeyword(argument.name) for argument in self.schema.arguments):
-            return _SLOW_TEMPLATE
-        dispatched = ", ".join(self.schema.arguments[i].name for i in self._dispatch)
-        tensor = dispatched if self._plain else f"c10_first({dispatched})"
-        passed = ", ".join(f"{a.name}={a.name}" if a.kwarg_only else a.name for a in self.schema.arguments)
-        returns = len(self.schema.returns)
-        listed = [a.name for a in self.schema.arguments if isinstance(a.default, tuple)]
-        return _TEMPLATE.format(
-            defaults="".join(f", c10_default_{a.name}" for a in self.schema.arguments if a.has_default),
-            parameters=self._parameters(),
-            # A list default is copied, so that no kernel can change it for the next call.
-            fresh="".join(f"if {n} is c10_default_{n}: {n} = {n}.copy()\n        " for n in listed),
-            choose="c10_kernel = c10_slow" if direct else _CHOOSE.format(tensor=tensor),
-            body=_BODIES.get(returns, _SEVERAL_RETURNS).format(
-                result=f"c10_kernel({passed})", returns=returns
-            ),
-        )
-
-    def _parameters(self) -> str:
-        """The generated function's parameter list, its defaults bound by name."""
-        texts = [f"{a.name}=c10_default_{a.name}" if a.has_default else a.name for a in self.schema.arguments]
-        if self._keyword_names:
-            texts.insert(len(self.schema.positional), "*")
-        return ", ".join(texts)
-
-
-_TEMPLATE = """\
-def make(c10_table, c10_key_of, c10_slow, c10_calling{defaults}):
-    c10_type, c10_tuple, c10_len, c10_miss = type, tuple, len, KeyError
-    c10_first, c10_slow_returns = c10_calling.first_tensor, c10_calling.slow_returns
-    def call({parameters}):
-        {fresh}{choose}
-        {body}
-    def swap(table):
-        nonlocal c10_table
-        c10_table = table
-    return call, swap
-"""
-# An exact dict and a handler that costs nothing until it is needed: some 10 ns
-# less than a dict subclass with __missing__.  What a miss needs is done outside
-# the handler, so that its errors do not carry the KeyError as their context.
-_CHOOSE = """\
-try:
-            c10_kernel = c10_table[c10_key_of({tensor})]
-        except c10_miss:
-            c10_kernel = c10_slow"""
-_BODIES = {
-    1: "return {result}",
-    0: """\
-c10_result = {result}
-        return None if c10_result is None else c10_slow_returns(c10_result)""",
-}
-_SEVERAL_RETURNS = """\
-c10_result = {result}
-        if c10_type(c10_result) is c10_tuple and c10_len(c10_result) == {returns}:
-            return c10_result
-        return c10_slow_returns(c10_result)"""
-# For names that Python cannot have as parameters (`from` is a real argument of
-# real operators): bound by the schema at every call.
-_SLOW_TEMPLATE = """\
-def make(c10_table, c10_key_of, c10_slow, c10_calling, *defaults):
-    def call(*args, **kwargs):
-        return c10_calling.slow_call(c10_table, c10_key_of, c10_slow, args, kwargs)
-    def swap(table):
-        nonlocal c10_table
-        c10_table = table
-    return call, swap
-"""
-
-
-@functools.cache
-def _compiled(source: str) -> CodeType:
-    """Compiled once per shape of schema: operators that look alike share the code."""
-    return compile(source, "<c10 call>", "exec")
 
 
 class _Below:
@@ -357,6 +220,21 @@ class _Below:
 _BELOW = _Below()
 
 
+def _check_can_dispatch(schema: FunctionSchema, dispatch: tuple[int, ...]) -> None:
+    if not dispatch:
+        fact = f"`{schema.name}` has no tensor argument, and the kernel is chosen by the first one"
+        todo = "give it an argument of type Tensor, Tensor[] or Tensor?"
+    elif schema.is_vararg or schema.is_varret:
+        fact = f"`{schema.name}` has `...`, and an operator has a fixed number of arguments and returns"
+        todo = "write the arguments and returns out; a list takes any number of values"
+    else:
+        return
+    raise SchemaError(
+        Diagnostic("C10E209", fact, notes=(f"the schema is {schema}",), help=todo),
+        operator=str(schema.name),
+    )
+
+
 def _argument_value(
     schema: FunctionSchema, index: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
@@ -367,19 +245,4 @@ def _argument_value(
         return kwargs[argument.name]
     if argument.has_default:
         return argument.default
-    raise ArgumentError(
-        Diagnostic(
-            "C10E404",
-            f"`{schema.name}` is missing argument `{argument.name}`",
-            notes=(f"the schema is {schema}",),
-            help=f"pass `{argument.name}`",
-        ),
-        operator=str(schema.name),
-        argument=argument.name,
-    )
-
-
-def _emptiness(value: object) -> str:
-    if value is None:
-        return "None"
-    return "a list of None" if value else "an empty list"
+    raise call_errors.missing_argument(schema, argument)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from c10cli.dispatch import tensor_types
+from c10cli.dispatch import refusals, tensor_types
 from c10cli.dispatch.kernel import (
     BoxedKernel,
     CacheCreator,
@@ -52,7 +52,8 @@ class Dispatcher:
         self.writing = threading.RLock()
         self._operators: dict[OperatorName, OperatorHandle] = {}
         self._undo: list[Callable[[], object]] | None = None
-        _dispatchers.add(self)
+        with _listing:
+            _dispatchers.add(self)
 
     @classmethod
     def singleton(cls) -> Dispatcher:
@@ -69,7 +70,7 @@ class Dispatcher:
             site: where this is said, ``file:line``; None: the caller's place.
 
         Raises:
-            SchemaError: *schema* is no schema, or has no tensor argument (C10E209).
+            SchemaError: *schema* is no schema, or nothing can be dispatched on it (C10E209).
             RegistrationError: C10E301, there is such an operator.
         """
         if isinstance(schema, str):
@@ -78,9 +79,9 @@ class Dispatcher:
         with self.writing:
             existing = self._operators.get(schema.name)
             if existing is not None:
-                raise _defined_twice(existing, handle)
+                raise refusals.defined_twice(existing, handle)
             self._operators[schema.name] = handle
-            self._on_rollback(lambda: self._remove(handle, "the end of a transaction that failed"))
+            self._on_rollback(lambda: self._remove(handle, "the end of a failed transaction"))
         return handle
 
     def deregister_schema(self, op: OperatorHandle) -> None:
@@ -94,7 +95,7 @@ class Dispatcher:
         with self.writing:
             table = self._owned(op).table()
             if table.registrations:
-                raise _kernels_alive(op, table)
+                raise refusals.kernels_alive(op, table)
             self._remove(op, site)
             self._on_rollback(lambda: self._restore(op, table))
 
@@ -133,7 +134,7 @@ class Dispatcher:
             table = self._owned(op).table()
             present = table.registrations.get(key, ())
             if present and not override:
-                raise _registered_twice(op, present[-1], entry)
+                raise refusals.registered_twice(op, present[-1], entry)
             self._publish(op, table, key, (*present, entry))
             self._on_rollback(lambda: self._remove_entry(op, entry))
         return KernelRegistrar(self, op, entry)
@@ -150,7 +151,7 @@ class Dispatcher:
             table = self._owned(op).table()
             present = table.registrations.get(key, ())
             if not present:
-                raise _not_registered(op, key, table)
+                raise refusals.not_registered(op, key, table)
             self._publish(op, table, key, present[:-1])
             self._on_rollback(lambda: self._publish(op, op.table(), key, present))
 
@@ -170,7 +171,7 @@ class Dispatcher:
             UnknownOperatorError: C10E401, with near names.
             AmbiguousOverloadError: C10E402.
         """
-        operators = self._operators
+        operators = self._operators.copy()  # no name may go between the two steps
         return operators[select_name(name, list(operators))]
 
     def operators(self) -> list[OperatorHandle]:
@@ -202,21 +203,21 @@ class Dispatcher:
         """Forget what the tables learned about tensor types."""
         with self.writing:
             for op in self._operators.values():
-                table = op.table()
-                op.publish(DispatchTable(table.calling, table.registrations))
+                op.publish(op.table().renewed())
 
     def remove_entry(self, op: OperatorHandle, entry: KernelEntry) -> None:
-        """Remove one registration, wherever in an override stack it is; for registrars."""
+        """Remove *entry*, wherever in an override stack it is, if it still is there; for registrars."""
+        key = entry.dispatch_key
         with self.writing:
-            self._remove_entry(op, entry)
+            present = op.table().registrations.get(key, ()) if op.is_live else ()
+            if any(e is entry for e in present):
+                self._remove_entry(op, entry)
+                self._on_rollback(lambda: self._publish(op, op.table(), key, present))
 
     def _owned(self, op: OperatorHandle) -> OperatorHandle:
         op.table()
         if self._operators.get(op.name) is not op:
-            fact = f"`{op.name}` belongs to another dispatcher"
-            raise RegistrationError(
-                Diagnostic("C10E303", fact, help="find it in this one first"), operator=str(op.name)
-            )
+            raise refusals.foreign_operator(op)
         return op
 
     def _publish(
@@ -238,7 +239,7 @@ class Dispatcher:
 
     def _restore(self, op: OperatorHandle, table: DispatchTable) -> None:
         self._operators[op.name] = op
-        op.publish(table)
+        op.publish(table.renewed())
 
     def _on_rollback(self, step: Callable[[], object]) -> None:
         if self._undo is not None:
@@ -252,10 +253,10 @@ class KernelRegistrar:
     the kernel registered.
     """
 
-    __slots__ = ("_dispatcher", "_entry", "_open", "op")
+    __slots__ = ("_dispatcher", "_entry", "op")
 
     def __init__(self, dispatcher: Dispatcher, op: OperatorHandle, entry: KernelEntry) -> None:
-        self._dispatcher, self._entry, self._open = dispatcher, entry, True
+        self._dispatcher, self._entry = dispatcher, entry
         self.op = op
 
     @property
@@ -265,10 +266,7 @@ class KernelRegistrar:
 
     def close(self) -> None:
         """Deregister the kernel, if it still is registered."""
-        if self._open:
-            self._open = False
-            if self.op.is_live:
-                self._dispatcher.remove_entry(self.op, self._entry)
+        self._dispatcher.remove_entry(self.op, self._entry)
 
     def __enter__(self) -> KernelRegistrar:
         return self
@@ -277,37 +275,14 @@ class KernelRegistrar:
         self.close()
 
 
-class OpSchemaRegistrar:
-    """Registers a schema; ``close()`` or the end of a ``with`` block deregisters it.
-
-    Raises, on closing:
-        RegistrationError: C10E307, kernels are still registered; close them
-            first, then close this again.
-    """
-
-    __slots__ = ("_dispatcher", "op")
-
-    def __init__(self, schema: FunctionSchema | str, dispatcher: Dispatcher | None = None) -> None:
-        self._dispatcher = dispatcher or Dispatcher.singleton()
-        self.op = self._dispatcher.register_schema(schema)
-
-    def close(self) -> None:
-        """Deregister the schema, if it still is registered."""
-        if self.op.is_live:
-            self._dispatcher.deregister_schema(self.op)
-
-    def __enter__(self) -> OperatorHandle:
-        return self.op
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-
 _dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+_listing = threading.Lock()
 
 
 def _refresh_all() -> None:
-    for dispatcher in list(_dispatchers):
+    with _listing:
+        dispatchers = list(_dispatchers)
+    for dispatcher in dispatchers:
         dispatcher.refresh()
 
 
@@ -318,73 +293,9 @@ def _kernel_source(kernel: Any, cache_creator: CacheCreator | None) -> KernelSou
     if isinstance(kernel, BoxedKernel):
         return GivenKernel(kernel.function, cache_creator, boxed=True)
     if not callable(kernel) and hasattr(kernel, "load"):
+        if cache_creator is not None:
+            fact = f"kernel source `{kernel.name}` brings its own cache creator, and another one is given"
+            raise RegistrationError(Diagnostic("C10E309", fact, help="leave out cache_creator"))
         source: KernelSource = kernel
         return source
     return GivenKernel(kernel, cache_creator, boxed=False)
-
-
-def _defined_twice(existing: OperatorHandle, new: OperatorHandle) -> RegistrationError:
-    same = str(existing.schema) == str(new.schema)
-    notes = [f"the first is registered at {existing.site}", f"the second comes from {new.site}"]
-    if not same:
-        notes += [f"the first is {existing.schema}", f"the second is {new.schema}"]
-    return RegistrationError(
-        Diagnostic(
-            "C10E301",
-            f"operator `{new.name}` is registered already, with {'the same' if same else 'another'} schema",
-            place=new.site,
-            notes=tuple(notes),
-            help="give the second one an overload name"
-            if not same
-            else "register it once and share the handle",
-        ),
-        operator=str(new.name),
-        sites=(existing.site, new.site),
-    )
-
-
-def _registered_twice(op: OperatorHandle, first: KernelEntry, second: KernelEntry) -> RegistrationError:
-    return RegistrationError(
-        Diagnostic(
-            "C10E302",
-            f"`{op.name}` has a kernel for dispatch key {first.dispatch_key} already: `{first.source.name}`",
-            place=second.site,
-            notes=(
-                f"`{first.source.name}` is registered at {first.site}, and it stays",
-                f"`{second.source.name}` comes from {second.site}",
-            ),
-            help="deregister the first, or pass override=True",
-        ),
-        operator=str(op.name),
-        dispatch_key=first.dispatch_key,
-        sites=(first.site, second.site),
-    )
-
-
-def _kernels_alive(op: OperatorHandle, table: DispatchTable) -> RegistrationError:
-    keys = ", ".join(map(str, table.keys()))
-    return RegistrationError(
-        Diagnostic(
-            "C10E307",
-            f"the schema of `{op.name}` cannot be deregistered while kernels are registered for {keys}",
-            notes=tuple(line for line in table.lines()),
-            help="deregister the kernels first",
-        ),
-        operator=str(op.name),
-        registered_keys=table.keys(),
-    )
-
-
-def _not_registered(op: OperatorHandle, key: DispatchKey, table: DispatchTable) -> RegistrationError:
-    names = ", ".join(map(str, table.keys())) or "none"
-    return RegistrationError(
-        Diagnostic(
-            "C10E308",
-            f"`{op.name}` has no kernel for dispatch key {key} to deregister; registered: {names}",
-            notes=tuple(table.lines()),
-            help="close the registrar that registering gave, which knows whether its kernel is still there",
-        ),
-        operator=str(op.name),
-        dispatch_key=key,
-        registered_keys=table.keys(),
-    )

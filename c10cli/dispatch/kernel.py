@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -114,7 +115,10 @@ def callable_name(function: object) -> str:
 
 def callable_place(function: object) -> str:
     """``file:line`` of a Python function, or the module of anything else."""
-    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    try:
+        code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
+    except ValueError:  # wrappers in a circle; a place is for messages, which must not fail
+        code = None
     if code is not None:
         return f"{code.co_filename}:{code.co_firstlineno}"
     return str(getattr(function, "__module__", None) or type(function).__module__)
@@ -160,8 +164,12 @@ def signature_refusal(schema: FunctionSchema, kernel: str, place: str, reason: s
 def _check_is_kernel(schema: FunctionSchema, function: object) -> None:
     if not callable(function):
         raise _refusal(schema, "C10E310", f"a kernel is a callable, and this is {_what(function)}")
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    called = (function, getattr(function, "__call__", None))  # noqa: B004 - an object's own __call__
+    if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in called):
         fact = f"`{callable_name(function)}` is an async function, and kernels are called, not awaited"
+        raise _refusal(schema, "C10E305", fact)
+    if any(inspect.isgeneratorfunction(f) for f in called):
+        fact = f"`{callable_name(function)}` is a generator, and kernels return their results"
         raise _refusal(schema, "C10E305", fact)
 
 
@@ -220,15 +228,19 @@ _UNMADE = object()
 class _CacheSlot:
     """Holds one kernel cache, made when it is first asked for; made is made, also where it is None."""
 
-    __slots__ = ("_cache", "_create")
+    __slots__ = ("_cache", "_create", "_making")
 
     def __init__(self, create: CacheCreator) -> None:
         self._create = create
         self._cache: object = _UNMADE
+        # Only threads that share an OpKernel against the advice ever meet here.
+        self._making = threading.RLock()
 
     def get(self) -> object:
         if self._cache is _UNMADE:
-            self._cache = self._create()
+            with self._making:
+                if self._cache is _UNMADE:
+                    self._cache = self._create()
         return self._cache
 
 
@@ -237,7 +249,8 @@ class OpKernel:
 
     The cache is made at the first call, once, and kept until the `OpKernel`
     goes.  One `OpKernel` serves one thread at a time; look up one each.  It
-    goes on working after its kernel or operator is deregistered.
+    goes on working after its kernel or operator is deregistered.  In a loop,
+    take its `unboxed` function first.
     """
 
     __slots__ = ("__weakref__", "_bound", "_caller", "_calling", "_unboxed", "dispatch_key")
@@ -247,7 +260,8 @@ class OpKernel:
         self._bound = bound
         # The slot, not a method of self, goes into the closure: a cycle would
         # keep the cache alive after its OpKernel.
-        self._caller = bound.caller(calling, _CacheSlot(bound.cache_creator or _no_cache).get)
+        create = bound.cache_creator
+        self._caller = bound.caller(calling, _CacheSlot(create).get if create else None)
         self._unboxed: KernelFunction | None = None
         self.dispatch_key = dispatch_key
 
@@ -261,12 +275,19 @@ class OpKernel:
         """The kernel's name."""
         return self._bound.name
 
+    @property
+    def unboxed(self) -> KernelFunction:
+        """The same call as a function of the schema's signature: costs one Python call more than the kernel.
+
+        It shares the cache with this `OpKernel`, and keeps it alive.
+        """
+        if self._unboxed is None:
+            self._unboxed = self._calling.bind_to(self._caller)
+        return self._unboxed
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The kernel's result for the schema's arguments, defaults filled."""
-        unboxed = self._unboxed
-        if unboxed is None:
-            unboxed = self._unboxed = self._calling.bind_to(self._caller)
-        return unboxed(*args, **kwargs)
+        return (self._unboxed or self.unboxed)(*args, **kwargs)
 
     def call(self, stack: Stack) -> None:
         """Replace the operator's arguments on top of *stack* by its results."""

@@ -42,6 +42,11 @@ class DispatchKey:
     Meta: ClassVar[DispatchKey]
 
     def __new__(cls, name: str | DispatchKey) -> DispatchKey:
+        """The key called *name*.
+
+        Raises:
+            DispatchError: C10E108, with near names.
+        """
         if isinstance(name, DispatchKey):
             return name
         key = cls._by_name.get(name) if isinstance(name, str) else None

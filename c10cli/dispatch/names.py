@@ -51,21 +51,18 @@ def _ambiguous(text: str, fitting: Sequence[OperatorName]) -> AmbiguousOverloadE
 
 
 def _unknown(text: str, known: Sequence[OperatorName]) -> UnknownOperatorError | AmbiguousOverloadError:
-    base = text.partition("::")[2] or text
-    same_base = [
-        n for n in known if base.partition(".")[0] == n.base and text.partition(".")[0].endswith(n.base)
-    ]
-    if same_base and "." in base:
-        overloads = ", ".join(f"`{n}`" for n in sorted(same_base, key=str))
+    namespace, _, rest = text.rpartition("::")
+    base, _, overload = rest.partition(".")
+    others = sorted(str(n) for n in known if n.base == base and namespace in ("", n.namespace))
+    if others and overload:
+        listed = ", ".join(f"`{name}`" for name in others[:8])
         return AmbiguousOverloadError(
-            Diagnostic(
-                "C10E402", f"`{text}` is no overload; there is {overloads}", help=f"use `{same_base[0]}`"
-            ),
+            Diagnostic("C10E402", f"`{text}` is no overload; there is {listed}", help=f"use `{others[0]}`"),
             operator=text,
-            candidates=tuple(map(str, same_base)),
+            candidates=tuple(others),
         )
     spellings = {str(n): n for n in known} | {n.base: n for n in known}
-    near = sorted({str(spellings[s]) for s in near_names(text, spellings)})
+    near = list(dict.fromkeys(str(spellings[s]) for s in near_names(text, spellings)))
     return UnknownOperatorError(
         Diagnostic(
             "C10E401",

@@ -52,7 +52,8 @@ class OperatorHandle:
 
         Raises:
             ArgumentError: C10E404 for arguments missing, extra or given twice;
-                C10E408 where there is no tensor to dispatch on.
+                C10E405 for a single tensor instead of a list; C10E408 where
+                there is no tensor to dispatch on.
             NoKernelError: C10E403.
         """
         try:
@@ -65,6 +66,7 @@ class OperatorHandle:
         """Raise what is wrong with the arguments, if it is they that Python refused."""
         if isinstance(error, ArgumentError):
             return
+        self.table()  # staleness explains more than a missing argument
         try:
             self.schema.bind(args, kwargs)
         except ArgumentError as explained:
@@ -95,7 +97,7 @@ class OperatorHandle:
         table, key = self.table(), DispatchKey(dispatch_key)
         entry = table.serving(key)
         if entry is None:
-            raise table.no_kernel(key, None)
+            raise table.no_kernel(key, f"lookup of {self.name}")
         return self._op_kernel(entry)
 
     def _op_kernel(self, entry: KernelEntry) -> OpKernel:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar
-from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, KernelFunction
+from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, KernelFunction, callable_name
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.operator import OperatorHandle
-from c10cli.errors import AmbiguousOverloadError, Diagnostic, RegistrationError
+from c10cli.dispatch.site import caller_site
+from c10cli.errors import (
+    AmbiguousOverloadError,
+    Diagnostic,
+    InternalError,
+    RegistrationError,
+    UnknownOperatorError,
+)
+from c10cli.schema import FunctionSchema
 
 OperatorGetter = Callable[[], OperatorHandle]
 
@@ -18,14 +28,50 @@ OperatorGetter = Callable[[], OperatorHandle]
 def define_op_schema(text: str, dispatcher: Dispatcher | None = None) -> OperatorGetter:
     """A getter of the operator with schema *text*, which it registers on first use."""
     handle: OperatorHandle | None = None
+    once, site = threading.Lock(), caller_site()
 
     def op() -> OperatorHandle:
         nonlocal handle
         if handle is None:
-            handle = (dispatcher or Dispatcher.singleton()).register_schema(text)
+            with once:
+                if handle is None:
+                    handle = (dispatcher or Dispatcher.singleton()).register_schema(text, site=site)
         return handle
 
     return op
+
+
+class OpSchemaRegistrar:
+    """Registers a schema; ``close()`` or the end of a ``with`` block deregisters it.
+
+    Closing twice does nothing.  At the end of a block that raised, an operator
+    whose kernels are still registered stays, so that the block's own error is seen.
+
+    Raises, on closing:
+        RegistrationError: C10E307, kernels are still registered; close them
+            first, then close this again.
+    """
+
+    __slots__ = ("_dispatcher", "op")
+
+    def __init__(self, schema: FunctionSchema | str, dispatcher: Dispatcher | None = None) -> None:
+        self._dispatcher = dispatcher or Dispatcher.singleton()
+        self.op = self._dispatcher.register_schema(schema)
+
+    def close(self) -> None:
+        """Deregister the schema, if it still is registered."""
+        if self.op.is_live:
+            self._dispatcher.deregister_schema(self.op)
+
+    def __enter__(self) -> OperatorHandle:
+        return self.op
+
+    def __exit__(self, exc_type: type[BaseException] | None, *_exc: object) -> None:
+        try:
+            self.close()
+        except RegistrationError:
+            if exc_type is None:
+                raise
 
 
 def kernel_registration(
@@ -74,11 +120,13 @@ class KernelRegistrationBuilder:
         _refuse(self._kernel is not None, "with_cache() comes after kernel()", "call with_cache() first")
         derived = isinstance(cache, type) and issubclass(cache, KernelCache)
         _refuse(
-            not derived, f"{cache!r} is not derived from KernelCache", "derive the class from KernelCache"
+            not derived,
+            f"`{callable_name(cache)}` is not derived from KernelCache",
+            "derive the class from KernelCache",
         )
         _refuse(
             _needs_arguments(cache),
-            f"{cache.__qualname__} cannot be made without arguments",
+            f"`{callable_name(cache)}` cannot be made without arguments",
             "give them defaults",
         )
         return replace(self, _cache=cache)
@@ -99,8 +147,6 @@ class KernelRegistrationBuilder:
 
 
 def _needs_arguments(cache: type) -> bool:
-    import inspect  # slow to import, and only registration needs it
-
     parameters = inspect.signature(cache).parameters.values()
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return any(p.default is inspect.Parameter.empty and p.kind not in variadic for p in parameters)
@@ -127,6 +173,10 @@ class Ops:
         return OpsNamespace(self._dispatcher, namespace)
 
 
+class UnknownOperatorAttribute(UnknownOperatorError, AttributeError):
+    """The same as `UnknownOperatorError` from attribute access, so that ``hasattr`` works."""
+
+
 class OpsNamespace:
     """The operators of one namespace, as attributes."""
 
@@ -141,13 +191,20 @@ class OpsNamespace:
             op.name.overload: op for op in self._dispatcher().operators() if op.name.qualified == qualified
         }
         if not overloads:
-            return self._dispatcher().find(qualified).call
+            raise self._unknown(qualified)
         function = (
             overloads[""].call if "" in overloads else _no_default_overload(qualified, sorted(overloads))
         )
         for overload, op in overloads.items():
             setattr(function, overload or "default", op.call)
         return function
+
+    def _unknown(self, qualified: str) -> UnknownOperatorAttribute:
+        try:
+            self._dispatcher().find(qualified)
+        except UnknownOperatorError as error:
+            return UnknownOperatorAttribute(*error.diagnostics, **error.facts)
+        raise InternalError(f"{qualified} is found by find() alone")
 
     def __dir__(self) -> list[str]:
         return sorted(

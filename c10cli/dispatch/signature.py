@@ -75,7 +75,8 @@ def _count_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]) -> 
     if not (too_many or too_few):
         return None
     taken = len(required) if too_many else len(named)
-    return f"takes {_arguments(taken)}, and the schema has {wanted}: {_listed(named)} against {_schema_list(schema)}"
+    listed = f"{_listed(named)} against {_schema_list(schema)}"
+    return f"takes {_arguments(taken)}, and the schema has {wanted}: {listed}"
 
 
 def _positional_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]) -> str | None:
@@ -114,11 +115,12 @@ def _keyword_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter], n
 
 
 _PLAIN = {"int": int, "float": float, "bool": bool, "str": str, "complex": complex}
+_TENSORS = (schema_types.TENSOR, schema_types.OptionalType(schema_types.TENSOR))
 # What a value of a schema type may be annotated as in a kernel.
 _ACCEPTED = {
     "int": {"int"},
     "SymInt": {"int"},
-    "float": {"float", "int | float"},
+    "float": {"float"},
     "bool": {"bool"},
     "str": {"str"},
     "complex": {"complex"},
@@ -149,7 +151,7 @@ def _plain_name(annotation: Any) -> str | None:
 
 
 def _may_be(declared: Type, plain: str) -> bool:
-    if schema_types.is_tensor(declared):
+    if declared in _TENSORS or schema_types.is_tensor_list(declared):
         return False
     accepted = _ACCEPTED.get(str(declared))
     return accepted is None or plain in accepted

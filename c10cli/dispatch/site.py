@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-_PACKAGE = str(Path(__file__).parents[1])
+# With the separator, so that a folder such as `c10cli_plugins` counts as outside.
+_PACKAGE = __file__.rpartition("dispatch")[0]
 
 
 def caller_site() -> str:

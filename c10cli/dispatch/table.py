@@ -38,6 +38,10 @@ class DispatchTable:
         self.by_type: dict[type, Function] = {}
         self.by_key: dict[DispatchKey, Function] = {}
 
+    def renewed(self) -> DispatchTable:
+        """The same registrations, and nothing learned yet."""
+        return DispatchTable(self.calling, self.registrations)
+
     def keys(self) -> tuple[DispatchKey, ...]:
         """The keys with a kernel, by number."""
         return tuple(sorted(self.registrations))
@@ -59,7 +63,7 @@ class DispatchTable:
             raise self.calling.not_a_tensor(tensor)
         entry = self.serving(key)
         if entry is None:
-            raise self.no_kernel(key, tensor)
+            raise self.no_kernel(key, f"{self._deciding()}: {describe(tensor)} with key {key.name}")
         return entry
 
     def slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -86,17 +90,22 @@ class DispatchTable:
             self.by_key[entry.dispatch_key] = function
         return function
 
-    def no_kernel(self, key: DispatchKey, tensor: object) -> NoKernelError:
-        """The error for *key*, with what is registered instead."""
-        schema, argument = self.calling.schema, self.calling.dispatch_argument()
-        names = ", ".join(str(k) for k in self.keys()) or "none"
+    def _deciding(self) -> str:
+        names = " or ".join(f"`{a.name}`" for a in self.calling.dispatch_arguments())
+        return f"call of {self.calling.schema.name}, argument {names}"
+
+    def no_kernel(self, key: DispatchKey, place: str) -> NoKernelError:
+        """The error for *key*, asked for at *place*, with what is registered instead."""
+        schema = self.calling.schema
+        names = ", ".join(map(str, self.keys()))
+        other = f", or pass a tensor of {names}" if names else ""
         return NoKernelError(
             Diagnostic(
                 "C10E403",
-                f"no kernel of `{schema.name}` for dispatch key {key}; registered: {names}",
-                place=f"call of {schema.name}, argument `{argument.name}`: {describe(tensor)} with key {key.name}",
+                f"no kernel of `{schema.name}` for dispatch key {key}; registered: {names or 'none'}",
+                place=place,
                 notes=(f"the schema is {schema}", *self.lines()[:8]),
-                help=f"register a kernel for {key.name}, or pass a tensor of a registered key",
+                help=f"register a kernel for {key}{other}",
             ),
             operator=str(schema.name),
             dispatch_key=key,

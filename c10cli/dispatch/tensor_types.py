@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from c10cli.dispatch.keys import DispatchKey
-from c10cli.errors import ArgumentError, Diagnostic
+from c10cli.errors import ArgumentError, Diagnostic, RegistrationError
 
 KeyFunction = Callable[[Any], DispatchKey]
 Resolution = DispatchKey | KeyFunction
@@ -27,14 +27,28 @@ def register_tensor_type(tensor_type: type, key: DispatchKey | str | KeyFunction
         key: the dispatch key of every instance, or a function of an instance
             that gives it.
 
+    Raises:
+        RegistrationError: C10E309, *tensor_type* is no type or *key* no key.
+        DispatchError: C10E108, there is no such key.
+
     >>> class Grid: pass
     >>> register_tensor_type(Grid, "CPU")
     >>> key_of(Grid())
     DispatchKey('CPU')
     """
-    _taught[tensor_type] = DispatchKey(key) if isinstance(key, str | DispatchKey) else _checked(key)
+    if not isinstance(tensor_type, type):
+        raise _cannot_teach(f"{tensor_type!r} is no type", "pass the class of the tensors")
+    if isinstance(key, str | DispatchKey):
+        key = DispatchKey(key)
+    elif not callable(key):
+        raise _cannot_teach(f"{key!r} is neither a dispatch key nor a function", "pass a key such as `CPU`")
+    _taught[tensor_type] = key if isinstance(key, DispatchKey) else _checked(key)
     for listener in _listeners:
         listener()
+
+
+def _cannot_teach(fact: str, todo: str) -> RegistrationError:
+    return RegistrationError(Diagnostic("C10E309", fact, place="register_tensor_type", help=todo))
 
 
 def on_change(listener: Callable[[], None]) -> None:
@@ -99,7 +113,7 @@ def _unknown_device(value: object, device: object) -> ArgumentError:
         Diagnostic(
             "C10E408",
             f"a tensor of type `{name}` lives on device `{device}`, which has no dispatch key",
-            help=f"teach the key with register_tensor_type({type(value).__qualname__}, function of the value)",
+            help=f"teach the key with register_tensor_type({type(value).__qualname__}, FUNCTION)",
         ),
         tensor_type=type(value),
         device=device,

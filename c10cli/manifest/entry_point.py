@@ -44,6 +44,15 @@ class EntryPoint:
         return self.folder / self.file if self.file is not None else None
 
     @property
+    def module_beside(self) -> Path | None:
+        """The file of `module` in *folder*, which serves where no such module is installed."""
+        if self.module is None:
+            return None
+        stem = self.folder.joinpath(*self.module.split("."))
+        candidates = (stem.with_name(f"{stem.name}.py"), stem / "__init__.py")
+        return next((path for path in candidates if path.is_file()), None)
+
+    @property
     def name(self) -> str:
         """The last part of the attribute: the function's own name."""
         return self.attribute.rpartition(".")[2]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
+from c10cli.arrays.devices import is_installed
 from c10cli.dispatch import Dispatcher, OperatorHandle
 from c10cli.dispatch.kernel import BoundKernel, CacheCreator, KernelFunction, bind_kernel
 from c10cli.dispatch.names import select_name
@@ -119,13 +120,15 @@ def load_registry(path: str | Path, dispatcher: Dispatcher | None = None) -> Reg
 def link_manifest(manifest: Manifest, dispatcher: Dispatcher | None = None) -> Registry:
     """The operators and kernels of *manifest*, registered; see `load_registry`."""
     dispatcher = dispatcher or Dispatcher()
-    installed: dict[str, bool] = {}
+    installed = lru_cache(maxsize=None)(is_installed)  # one answer per package and registry
     with dispatcher.transaction():
         operators = {decl.name: _link_operator(decl, dispatcher, installed) for decl in manifest.operators}
     return Registry(manifest, dispatcher, operators)
 
 
-def _link_operator(decl: OperatorDecl, dispatcher: Dispatcher, installed: dict[str, bool]) -> LinkedOperator:
+def _link_operator(
+    decl: OperatorDecl, dispatcher: Dispatcher, installed: Callable[[str], bool]
+) -> LinkedOperator:
     handle = dispatcher.register_schema(decl.schema, site=str(decl.schema_span))
     candidates = {}
     for key in decl.dispatch_keys:
@@ -138,18 +141,13 @@ def _link_operator(decl: OperatorDecl, dispatcher: Dispatcher, installed: dict[s
 
 
 def resolve_candidates(
-    kernels: tuple[KernelDecl, ...], installed: dict[str, bool] | None = None
+    kernels: tuple[KernelDecl, ...], installed: Callable[[str], bool] = is_installed
 ) -> tuple[Candidate, ...]:
-    """Which of *kernels*, best first, is registered: the first one whose needs are met.
-
-    Args:
-        installed: what is known of packages; filled in here.
-    """
-    installed = {} if installed is None else installed
+    """Which of *kernels*, best first, is registered: the first one whose needs are met."""
     chosen: KernelDecl | None = None
     candidates = []
     for kernel in kernels:
-        missing = tuple(package for package in kernel.requires if not _is_installed(package, installed))
+        missing = tuple(package for package in kernel.requires if not installed(package))
         if missing:
             packages = ", ".join(f"`{package}`" for package in missing)
             candidates.append(Candidate(kernel, False, f"needs {packages}, not installed", missing))
@@ -159,15 +157,6 @@ def resolve_candidates(
         else:
             candidates.append(Candidate(kernel, False, f"`{chosen.name}` comes before it"))
     return tuple(candidates)
-
-
-def _is_installed(package: str, installed: dict[str, bool]) -> bool:
-    if package not in installed:
-        try:
-            installed[package] = importlib.util.find_spec(package) is not None
-        except (ImportError, ValueError):  # a parent is missing, or a module without a spec
-            installed[package] = False
-    return installed[package]
 
 
 def _placed(error: C10Error, kernel: KernelDecl) -> RegistrationError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -189,12 +190,12 @@ def _include(
     path, shown, ancestors = including
     text = root["include"][index]
     span = fields.document.span(root["include"], index)
-    if Path(text).is_absolute() or "://" in text:
+    if Path(text).is_absolute() or "://" in text or not text.isprintable():
         fields.report("C10E106", f"`{text}` in `include` must be a path relative to the manifest", span)
         return []
     target = path.parent / text
-    resolved = target.resolve()
-    chain = (*ancestors, path.resolve())
+    resolved, including_path = (Path(os.path.realpath(p)) for p in (target, path))  # total, unlike resolve()
+    chain = (*ancestors, including_path)
     if resolved in chain:
         names = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))
         fields.report(

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from c10cli.arrays.devices import is_installed
 from c10cli.errors import C10Error, Diagnostic, RegistrationError, did_you_mean
 from c10cli.manifest.entry_point import EntryPoint
 
@@ -45,7 +46,7 @@ def _import(entry_point: EntryPoint) -> ModuleType:
     try:
         if path is not None:
             return _import_file(path, entry_point.folder)
-        return importlib.import_module(str(entry_point.module))
+        return _import_module(entry_point)
     except C10Error as error:
         # The module registered something that c10cli refused: that is the finding.
         note = f"while importing `{place}`"
@@ -54,13 +55,20 @@ def _import(entry_point: EntryPoint) -> ModuleType:
     except (Exception, SystemExit) as error:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         fact = f"`{place}` cannot be imported: {text.splitlines()[0]}"
-        missing = isinstance(error, ModuleNotFoundError)
+        missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
         todo = (
-            f"install `{missing}`, or list it under `requires:`"
-            if missing
-            else "make the module importable"
+            f"install `{missing}`, or list it under `requires:`" if missing else "make the module importable"
         )
         raise _not_found(entry_point, fact, todo) from error
+
+
+def _import_module(entry_point: EntryPoint) -> ModuleType:
+    """The installed module, or, where its package is not installed, the file beside the manifest."""
+    module = str(entry_point.module)
+    beside = entry_point.module_beside
+    if beside is not None and not is_installed(module.partition(".")[0]):
+        return _import_file(beside, entry_point.folder)
+    return importlib.import_module(module)
 
 
 def _import_file(path: Path, folder: Path) -> ModuleType:

@@ -31,16 +31,21 @@ class Unresolved:
 def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
     """The file that holds the function of *entry_point*."""
     path = entry_point.path
-    if path is None:
-        return _locate_module(str(entry_point.module), entry_point)
-    if path.is_file():
-        return path
+    try:
+        if path is None:
+            return _locate_module(str(entry_point.module), entry_point)
+        return path if path.is_file() else _missing(path, entry_point)
+    except OSError as error:  # a name too long, a folder that may not be looked into
+        reason = f"cannot be looked up: {error.strerror}"
+        if path is None:
+            return Unresolved(f"module `{entry_point.module}` {reason}")
+        return Missing(f"kernel file `{entry_point.file}` {reason}")
+
+
+def _missing(path: Path, entry_point: EntryPoint) -> Missing:
     if path.is_dir():
         return Missing(f"kernel file `{entry_point.file}` is a folder")
-    try:
-        beside = [entry.name for entry in path.parent.glob("*.py")]
-    except OSError:
-        beside = []
+    beside = [entry.name for entry in path.parent.glob("*.py")]
     return Missing(f"kernel file `{entry_point.file}` does not exist", did_you_mean(path.name, beside))
 
 
@@ -51,10 +56,7 @@ def _locate_module(module: str, entry_point: EntryPoint) -> Path | Unresolved:
     except (ImportError, ValueError):
         spec = None
     if spec is None:
-        hint = ""
-        if (entry_point.folder / f"{top}.py").is_file():
-            hint = f"; the file beside the manifest is `{top}.py:{entry_point.attribute}`"
-        return Unresolved(f"package `{top}` is not installed{hint}")
+        return entry_point.module_beside or Unresolved(f"package `{top}` is not installed")
     folders = [Path(place) for place in spec.submodule_search_locations or ()]
     for name in rest[:-1]:
         folders = [folder / name for folder in folders if (folder / name).is_dir()]

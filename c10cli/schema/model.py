@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from c10cli.schema import match, printer
+from c10cli.schema import match, printer, torch_printer
 from c10cli.schema.types import Type
 
 __all__ = ["AliasInfo", "Argument", "FunctionSchema", "OperatorName"]
@@ -154,6 +154,14 @@ class FunctionSchema:
 
     def __str__(self) -> str:
         return printer.render_schema(self)
+
+    def to_torch_string(self) -> str:
+        """The text that torch prints for the same schema; alias sets sorted.
+
+        Raises:
+            SchemaError: a default has no spelling in torch, such as ``inf`` (C10E205).
+        """
+        return torch_printer.render_torch(self)
 
     def bind(
         self,

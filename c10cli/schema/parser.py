@@ -90,7 +90,7 @@ def _read_part(lexer: Lexer, what: str) -> str:
 # and a default from a small set, then a name.  One regular expression finds the
 # pieces; what the types and defaults mean is remembered by their text.  It
 # reads nothing that the descent below would read differently, and leaves every
-# fault to it.  Measured by tests/perf: three times faster on torch's schemas.
+# fault to it.  Measured on torch's 4,374 schemas: 25 µs each, without it 55.
 _SHORT_TYPE = r"([A-Za-z]\w*(?:\([\w!|*> -]+\))?(?:\[\d*\](?:\([\w!|*> -]+\))?|\?)*)"
 _SHORT_DEFAULT = r"""(-?[\w.]+|"[^"\\\n]*"|\[[\w., -]*\])"""
 _SHORT = re.compile(rf" *(?:(\*) *, *)?{_SHORT_TYPE} +([A-Za-z_]\w*)(?:={_SHORT_DEFAULT})? *([,)])", re.ASCII)
@@ -102,7 +102,9 @@ _TypePieces = tuple[Type, "AliasInfo | None", "int | None"]
 class _Memory:
     """What the texts of types and defaults mean in one dialect."""
 
-    LIMIT: Final = 4096  # a bound on memory, for callers that parse whatever comes
+    # Bounds on memory, for callers that parse whatever comes.
+    MAX_ENTRIES: Final = 4096
+    MAX_LENGTH: Final = 100
 
     def __init__(self) -> None:
         self.types: dict[str, _TypePieces] = {}
@@ -111,9 +113,11 @@ class _Memory:
     def keep(self, found: re.Match[str], argument: Argument) -> None:
         """Remember the pieces of *argument*, which `_SHORT` found by its regular expression."""
         type_text, default = found[2], found[4]
-        if len(self.types) < self.LIMIT:
+        if found.end() - found.start() > self.MAX_LENGTH:
+            return
+        if len(self.types) < self.MAX_ENTRIES:
             self.types[type_text] = (argument.type, argument.alias, argument.N)
-        if default is not None and len(self.defaults) < self.LIMIT:
+        if default is not None and len(self.defaults) < self.MAX_ENTRIES:
             self.defaults[type_text, default] = argument.default
 
 

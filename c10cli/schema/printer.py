@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from c10cli.schema.types import INT, LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
@@ -10,7 +11,7 @@ from c10cli.schema.types import INT, LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListTyp
 if TYPE_CHECKING:
     from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
 
-__all__ = ["quote", "render_argument", "render_schema"]
+__all__ = ["quote", "render_argument", "render_parts", "render_schema"]
 
 _ESCAPES = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f"}
 _ESCAPES |= {"\n": "\\n", "\t": "\\t", "\v": "\\v"}  # no `\\r`: torch writes it but cannot read it
@@ -20,33 +21,27 @@ _WORDS = (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT)
 
 def render_schema(schema: FunctionSchema) -> str:
     """The schema on one line."""
-    return f"{schema.name}({_render_arguments(schema)}) -> {_render_returns(schema)}"
+    arguments, returns = render_parts(schema, render_argument)
+    return f"{schema.name}({arguments}) -> {returns}"
 
 
-def _render_arguments(schema: FunctionSchema) -> str:
-    """What stands between the parentheses of the arguments."""
-    pieces: list[str] = []
+def render_parts(schema: FunctionSchema, render: Callable[[Argument], str]) -> tuple[str, str]:
+    """What stands between the parentheses of the arguments, and what after the arrow."""
+    arguments: list[str] = []
     keyword_only = False
     for argument in schema.arguments:
         if argument.kwarg_only and not keyword_only:
-            pieces.append("*")
+            arguments.append("*")
             keyword_only = True
-        pieces.append(render_argument(argument))
+        arguments.append(render(argument))
     if schema.is_vararg:
-        pieces.append("...")
-    return ", ".join(pieces)
-
-
-def _render_returns(schema: FunctionSchema) -> str:
-    """What stands after the arrow."""
-    pieces = [render_argument(r) for r in schema.returns]
+        arguments.append("...")
+    returns = [render(r) for r in schema.returns]
     if schema.is_varret:
-        pieces.append("...")
-    if len(pieces) == 1 and not pieces[0].startswith(
-        "("
-    ):  # `((A, B))` is one tuple, `(A, B)` are two returns
-        return pieces[0]
-    return f"({', '.join(pieces)})"
+        returns.append("...")
+    # `((A, B))` is one return, a tuple; `(A, B)` are two.
+    bare = len(returns) == 1 and not returns[0].startswith("(")
+    return ", ".join(arguments), returns[0] if bare else f"({', '.join(returns)})"
 
 
 def render_argument(argument: Argument) -> str:

@@ -270,7 +270,7 @@ class TypeParser:
         if name not in self.classes:
             last = lexer.last_end - len(parts[-1])
             lexer.fail("C10E204", f"custom class `{clip(name)}` is not registered", last, lexer.last_end)
-        return ClassType(lexer.text[start : lexer.last_end])
+        return ClassType(".".join(["__torch__", *parts]))
 
     def _variable(self, word: str, start: int, end: int) -> Annotated:
         lexer = self.lexer

@@ -184,7 +184,10 @@ BASE_TYPES: Final[dict[str, BaseType]] = {
 }
 
 # The order in which torch prints the members of a union.
-_UNION_HEADS = "Any Tensor Storage ( List Dict Scalar float complex Future Await RRef int NoneType str"
+_UNION_HEADS = """
+    Any Tensor Storage ( List Dict Scalar float complex Future Await RRef
+    int SymInt ScalarType Layout MemoryFormat NoneType str
+"""
 _UNION_ORDER = _UNION_HEADS.split()
 
 

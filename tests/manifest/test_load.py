@@ -286,6 +286,7 @@ def test_an_include_that_defines_an_operator_again_is_disabled(tmp_path):
         ("more.yaml", "`include` must be a list, not a string"),
         ("[1]", "item 1 of `include` must be a string, not an integer"),
         ("[/etc/registry.yaml]", "must be a path relative to the manifest"),
+        ('["a\\0b"]', "must be a path relative to the manifest"),
         ("['https://example.invalid/r.yaml']", "must be a path relative to the manifest"),
     ],
 )

@@ -63,8 +63,13 @@ def test_what_only_importing_would_tell(package, locate, text, reason, monkeypat
     assert locate(text).reason.startswith(reason)
 
 
-def test_a_module_beside_the_manifest_is_not_taken_but_named(tmp_path, locate):
+def test_a_module_beside_the_manifest_serves_where_none_is_installed(tmp_path, locate):
     (tmp_path / "c10_beside.py").touch()
-    assert locate("c10_beside:f") == Unresolved(
-        "package `c10_beside` is not installed; the file beside the manifest is `c10_beside.py:f`"
-    )
+    (tmp_path / "json.py").touch()
+    assert locate("c10_beside:f") == tmp_path / "c10_beside.py"
+    assert locate("json:f") != tmp_path / "json.py"
+
+
+def test_a_name_too_long_for_the_file_system(locate):
+    name = "x" * 300
+    assert locate(f"{name}.py:f").message.startswith(f"kernel file `{name}.py` cannot be looked up: ")

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,18 @@ import pytest
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 PACKAGE = "_kernels_under_test"
+
+# What a child process starts with: `kernel("gelu_numba")` loads as the fixture `load` does.
+CHILD = """
+import importlib, importlib.util, sys
+name, folder, *arguments = sys.argv[1:]
+spec = importlib.util.spec_from_file_location(
+    name, folder + "/__init__.py", submodule_search_locations=[folder]
+)
+sys.modules[name] = importlib.util.module_from_spec(spec)
+def kernel(entry, function=None):
+    return getattr(importlib.import_module(f"{name}.{entry}"), function or entry)
+"""
 
 # Relative to the larger of 1 and the expected value; the tests of one operator may pass their own.
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
@@ -57,6 +70,25 @@ def load():
 @pytest.fixture(scope="session")
 def kernels_folder():
     return KERNELS
+
+
+@pytest.fixture(scope="session")
+def run_child():
+    """``run_child(script, *arguments)``: what a fresh process printed; it may neither fail nor warn."""
+
+    def run(script, *arguments, folder=KERNELS, package="package", **environment):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", CHILD + script, package, folder, *arguments],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture

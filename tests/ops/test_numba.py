@@ -1,32 +1,30 @@
 """What the compiled kernels share: the cache on disk, the threads, the doubled exponential."""
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-LOAD = """
-import importlib, importlib.util, sys
-spec = importlib.util.spec_from_file_location(NAME, FOLDER + "/__init__.py", submodule_search_locations=[FOLDER])
-sys.modules[NAME] = importlib.util.module_from_spec(spec)
-kernel = lambda name: getattr(importlib.import_module(NAME + "." + name), name)
+CACHE_HITS = """
 import numpy as np
+gelu = kernel("gelu_numba")
+gelu(np.ones(3))
+print(len(kernel("gelu_numba", "_serial").stats.cache_hits))
 """
 
 TWO_THREADS = """
 import threading
+import numba
+import numpy as np
 x = np.ones((300, 400), np.float32)
-kernels = [kernel(name) for name in ("gelu_numba", "softmax_numba", "layer_norm_numba")]
+kernels = [kernel(entry) for entry in ("gelu_numba", "softmax_numba", "layer_norm_numba")]
 for each in kernels:
     each(x)
 threads = [threading.Thread(target=lambda k=k: [k(x) for _ in range(300)]) for k in kernels]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-import numba
 print(numba.threading_layer())
 """
 
@@ -42,28 +40,14 @@ def own_copy(kernels_folder, tmp_path):
     return shutil.copytree(kernels_folder, tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def run(script, folder, name="package", **environment):
-    settings = f"NAME, FOLDER = {name!r}, {str(folder)!r}\n"
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", settings + LOAD + script],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def test_a_second_process_reads_the_cache_of_the_first(run_child, own_copy):
+    assert [run_child(CACHE_HITS, folder=own_copy) for _ in range(2)] == ["0\n", "1\n"]
 
 
-def test_a_second_process_reads_the_cache_of_the_first(own_copy):
-    script = "f = kernel('gelu_numba'); f(np.ones(3)); s = sys.modules[f.__module__]._serial.stats; print(len(s.cache_hits))"
-    assert [run(script, own_copy).stdout for _ in range(2)] == ["0\n", "1\n"]
-
-
-def test_the_cache_of_one_package_name_does_not_break_another(own_copy):
+def test_the_cache_of_one_package_name_does_not_break_another(run_child, own_copy):
     """Cached code imports its module by name, and a name is only known to the loader that gave it."""
-    for name in ("first", "second"):
-        done = run("print(kernel('gelu_numba')(np.zeros(1)))", own_copy, name)
-        assert (done.stdout, done.stderr) == ("[0.]\n", "")
+    for package in ("first", "second"):
+        assert run_child(CACHE_HITS, folder=own_copy, package=package) == "0\n"
 
 
 def test_a_kernel_is_compiled_without_cache_where_nothing_is_writable(load, monkeypatch):
@@ -83,12 +67,12 @@ def test_other_failures_to_compile_are_not_hidden(load, monkeypatch):
 
     monkeypatch.setattr("numba.njit", refuse)
     with pytest.raises(RuntimeError, match="something else"):
-        load("_numba:compiled")()(len)
+        load("_numba:compiled")()(lambda x: x)
 
 
-def test_threads_may_call_at_once_even_on_the_workqueue_layer(own_copy):
-    done = run(TWO_THREADS, own_copy, NUMBA_THREADING_LAYER="workqueue", NUMBA_NUM_THREADS="2")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "workqueue\n", "")
+def test_threads_may_call_at_once_even_on_the_workqueue_layer(run_child, own_copy):
+    settings = {"NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2"}
+    assert run_child(TWO_THREADS, folder=own_copy, **settings) == "workqueue\n"
 
 
 @pytest.mark.parametrize(("use_threads", "expected"), [(False, "serial"), (True, "parallel")])
@@ -104,6 +88,13 @@ def test_a_single_thread_is_never_woken(load, monkeypatch):
     ran = []
     load("_numba:launch")(lambda: ran.append("serial"), lambda: ran.append("parallel"), True)
     assert ran == ["serial"]
+
+
+@pytest.mark.parametrize("name", ["gelu", "softmax", "layer_norm"])
+def test_a_read_only_array_is_taken(agrees, rng, name):
+    x = rng.standard_normal((5, 7))
+    x.flags.writeable = False
+    agrees(f"{name}_numba:{name}_numba", name, x)
 
 
 def test_types_over_64_bits_are_refused(load):

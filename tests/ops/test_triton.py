@@ -1,70 +1,52 @@
-"""The CUDA kernels without a GPU: run by Triton's interpreter on NumPy arrays, and compiled for real devices."""
+"""The CUDA kernels without a GPU: in Triton's interpreter on NumPy arrays, and compiled for devices."""
 
-import os
-import subprocess
-import sys
+import json
 
 import numpy as np
 import pytest
 
-# Runs one kernel on the arrays of an .npz file, in a child: the interpreter is chosen when Triton is imported.
-CHILD = """
-import importlib, importlib.util, json, sys
+# Runs one kernel on the arrays of a file, in a child: Triton chooses its interpreter when imported.
+CALLS = """
+import json
 import numpy as np
-folder, entry, file, calls = sys.argv[1:]
-spec = importlib.util.spec_from_file_location("package", folder + "/__init__.py", submodule_search_locations=[folder])
-sys.modules["package"] = importlib.util.module_from_spec(spec)
-kernel = getattr(importlib.import_module("package." + entry), entry)
+entry, file, calls = arguments
 arrays = dict(np.load(file))
 results = {}
 for number, (names, keywords) in enumerate(json.loads(calls)):
     inputs = [arrays[name] for name in names]
     before = [array.copy() for array in inputs]
-    returned = kernel(*inputs, **keywords)
-    for name, array in zip("abc", returned if isinstance(returned, tuple) else (returned,)):
-        results[f"{number}{name}"] = array
+    returned = kernel(entry)(*inputs, **keywords)
+    for letter, array in zip("abc", returned if isinstance(returned, tuple) else (returned,)):
+        results[f"{number}{letter}"] = array
     np.testing.assert_equal(inputs, before)
 assert "torch" not in sys.modules
 np.savez(file, **results)
 """
 
-# The same for torch's CPU tensors, for one shape.
-TORCH_CHILD = """
-import importlib, importlib.util, sys
-folder = sys.argv[1]
-spec = importlib.util.spec_from_file_location("package", folder + "/__init__.py", submodule_search_locations=[folder])
-sys.modules["package"] = importlib.util.module_from_spec(spec)
+TORCH = """
 import torch
-add = importlib.import_module("package.add_triton").add_triton
-norm = importlib.import_module("package.layer_norm_triton").layer_norm_triton
 x = torch.arange(35, dtype=torch.bfloat16).reshape(7, 5).t()
-total = add(x, x[:, :1], alpha=2)
+total = kernel("add_triton")(x, x[:, :1], alpha=2)
 assert type(total) is torch.Tensor and total.dtype == torch.bfloat16
 assert torch.equal(total, (x.float() + 2 * x[:, :1].float()).bfloat16())
-output, mean, stdev = norm(x.float(), 1, 1e-5)
+output, mean, stdev = kernel("layer_norm_triton")(x.float(), 1, 1e-5)
 torch.testing.assert_close(output, torch.layer_norm(x.float(), (7,)))
 assert mean.shape == stdev.shape == (5,)
 """
 
 # A library that neither Triton nor the kernels know, but that speaks DLPack.
-FOREIGN_CHILD = """
-import importlib, importlib.util, sys, types
+FOREIGN = """
+import types
 import numpy as np
-folder = sys.argv[1]
-spec = importlib.util.spec_from_file_location("package", folder + "/__init__.py", submodule_search_locations=[folder])
-sys.modules["package"] = importlib.util.module_from_spec(spec)
 foreign = sys.modules["foreign"] = types.ModuleType("foreign")
-exec('''
 class Array:
+    __module__ = "foreign"
     def __init__(self, array): self.array = array
     def __dlpack__(self, **keywords): return self.array.__dlpack__(**keywords)
     def __dlpack_device__(self): return self.array.__dlpack_device__()
-def from_dlpack(array): return Array(array)
-''', foreign.__dict__)
-foreign.Array.__module__ = "foreign"
-add = importlib.import_module("package.add_triton").add_triton
-total = add(foreign.Array(np.ones(3)), foreign.Array(np.ones(3)))
-assert type(total) is foreign.Array
+foreign.from_dlpack = lambda array: Array(np.from_dlpack(array))
+total = kernel("add_triton")(Array(np.ones(3)), Array(np.ones(3)))
+assert type(total) is Array
 assert total.array.tolist() == [2.0, 2.0, 2.0]
 """
 
@@ -97,25 +79,8 @@ def _triton(needs):
 
 
 @pytest.fixture
-def child(kernels_folder):
-    def run(script, *arguments):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", script, str(kernels_folder), *map(str, arguments)],
-            env={**os.environ, "TRITON_INTERPRET": "1"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-
-    return run
-
-
-@pytest.fixture
-def interpreted(child, tmp_path):
-    """``interpreted(entry, calls)`` with calls of (arrays, keywords): the list of results, each a list of arrays."""
-    import json
+def interpreted(run_child, tmp_path):
+    """``interpreted(entry, calls)``, calls being (arrays, keywords): for each the list of its results."""
 
     def run(entry, calls):
         file = tmp_path / "arrays.npz"
@@ -123,12 +88,10 @@ def interpreted(child, tmp_path):
         plan = [
             ([f"{n}-{i}" for i in range(len(arrays))], keywords) for n, (arrays, keywords) in enumerate(calls)
         ]
-        child(CHILD, entry, file, json.dumps(plan))
+        run_child(CALLS, entry, file, json.dumps(plan), TRITON_INTERPRET="1")
         with np.load(file) as results:
-            return [
-                [results[f"{n}{name}"] for name in "abc" if f"{n}{name}" in results]
-                for n in range(len(calls))
-            ]
+            keys = [[f"{n}{letter}" for letter in "abc"] for n in range(len(calls))]
+            return [[results[key] for key in row if key in results] for row in keys]
 
     return run
 
@@ -171,13 +134,13 @@ def test_layer_norm_agrees_with_the_reference(interpreted, load, rng, dtype):
             np.testing.assert_allclose(result, expected, rtol=limit, atol=limit)
 
 
-def test_torch_tensors_stay_torch_tensors(child, needs):
+def test_torch_tensors_stay_torch_tensors(run_child, needs):
     needs("torch")
-    child(TORCH_CHILD)
+    run_child(TORCH, TRITON_INTERPRET="1")
 
 
-def test_arrays_of_an_unknown_library_come_back_as_its_own(child):
-    child(FOREIGN_CHILD)
+def test_arrays_of_an_unknown_library_come_back_as_its_own(run_child):
+    run_child(FOREIGN, TRITON_INTERPRET="1")
 
 
 @pytest.mark.parametrize("entry", ["add_triton", "layer_norm_triton"])

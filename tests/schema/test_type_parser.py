@@ -157,7 +157,8 @@ def test_strict_has_no_type_variables(text, start, end, hint):
 
 def test_a_known_class_is_a_type():
     text = "__torch__.torch.classes.ns.Name"
-    assert str(argument(f"{text}[]", known_classes={"ns.Name"}).type) == f"{text}[]"
+    spaced = text.replace(".", " . ")
+    assert str(argument(f"{spaced}[]", known_classes={"ns.Name"}).type) == f"{text}[]"
 
 
 @pytest.mark.parametrize(

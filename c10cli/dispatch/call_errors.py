@@ -1,0 +1,134 @@
+"""Calls that cannot be served, and kernels that break what their schema promises, as errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from c10cli.dispatch.describe import describe
+from c10cli.errors import ArgumentError, Diagnostic, DispatchError, KernelError
+from c10cli.schema import Argument, FunctionSchema
+
+
+def no_tensor(schema: FunctionSchema, values: Mapping[str, object]) -> ArgumentError:
+    """The error for a call without any tensor in the arguments that could decide, named in *values*."""
+    given = ", ".join(f"`{name}` is {_emptiness(value)}" for name, value in values.items())
+    return _argument_error(
+        schema,
+        "C10E408",
+        f"no tensor to dispatch `{schema.name}` on: {given}",
+        place=f"call of {schema.name}",
+        help=f"pass at least one tensor in {_any_of(list(values))}",
+    )
+
+
+def _emptiness(value: object) -> str:
+    if value is None:
+        return "None"
+    return "a list of None" if value else "an empty list"
+
+
+def not_a_list(schema: FunctionSchema, argument: Argument, value: object) -> ArgumentError:
+    """The error for a single *value* where the schema has a list of tensors."""
+    return _argument_error(
+        schema,
+        "C10E405",
+        f"argument `{argument.name}` of `{schema.name}` must be {argument.type}, not {describe(value)}",
+        place=f"call of {schema.name}, argument `{argument.name}`",
+        help="pass a list of tensors",
+        argument=argument.name,
+    )
+
+
+def not_a_tensor(schema: FunctionSchema, arguments: Sequence[Argument], value: object) -> ArgumentError:
+    """The error for a *value* of no known tensor type, which came from one of *arguments*."""
+    names = [argument.name for argument in arguments]
+    value_type = type(value)
+    shown = f"{value_type.__module__}.{value_type.__qualname__}".removeprefix("builtins.")
+    plain = str(arguments[0].type) == "Tensor"
+    what = f"argument `{names[0]}`" if plain else f"what decides in {_any_of(names)}"
+    todo = f"pass an array, or teach the type with register_tensor_type({value_type.__qualname__}, KEY)"
+    return _argument_error(
+        schema,
+        "C10E408",
+        f"{what} of `{schema.name}` is of type `{shown}`, which is no known tensor",
+        place=f"call of {schema.name}, {_any_of(names)}: {describe(value)}",
+        help="pass a flat list of tensors" if not plain and isinstance(value, list) else todo,
+        argument=names[0],
+        tensor_type=value_type,
+    )
+
+
+def missing_argument(schema: FunctionSchema, argument: Argument) -> ArgumentError:
+    """The error for a lookup without the *argument* that decides."""
+    return _argument_error(
+        schema,
+        "C10E404",
+        f"`{schema.name}` is missing argument `{argument.name}`",
+        place=f"call of {schema.name}",
+        help=f"pass `{argument.name}`",
+        argument=argument.name,
+    )
+
+
+def _argument_error(
+    schema: FunctionSchema, code: str, fact: str, *, place: str, help: str, **facts: object
+) -> ArgumentError:
+    diagnostic = Diagnostic(code, fact, place=place, notes=(f"the schema is {schema}",), help=help)
+    return ArgumentError(diagnostic, operator=str(schema.name), **facts)
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return " or ".join(f"`{name}`" for name in names)
+
+
+def stack_too_short(schema: FunctionSchema, depth: int) -> DispatchError:
+    """The error for a boxed call on a stack of *depth* values."""
+    needed = len(schema.arguments)
+    return DispatchError(
+        Diagnostic(
+            "C10E409",
+            f"`{schema.name}` needs {needed} values on the stack, and it has {depth}",
+            notes=(f"the schema is {schema}",),
+            help="push every argument, in the schema's order; a boxed call fills no defaults",
+        ),
+        operator=str(schema.name),
+        needed=needed,
+        depth=depth,
+    )
+
+
+def broken_discipline(schema: FunctionSchema, kernel: str, left: int | None) -> KernelError:
+    """The error for a boxed *kernel* that left *left* values; None: it took what was not its own."""
+    if left is None:
+        fact = f"took more values off the stack than its {len(schema.arguments)} arguments"
+    else:
+        fact = f"left {left} values on the stack where the schema returns {len(schema.returns)}"
+    return KernelError(
+        Diagnostic(
+            "C10E507",
+            f"boxed kernel `{kernel}` of `{schema.name}` {fact}",
+            notes=(f"the schema is {schema}", "the caller's stack is as it was before the call"),
+            help="make the kernel take exactly its arguments off and put exactly its returns on",
+        ),
+        operator=str(schema.name),
+        kernel=kernel,
+    )
+
+
+def wrong_returns(schema: FunctionSchema, result: object) -> KernelError:
+    """The error for a *result* that has not as many values as the schema returns."""
+    wanted = len(schema.returns)
+    if isinstance(result, tuple | list):
+        came = "1 value" if len(result) == 1 else f"{len(result)} values"
+    else:
+        came = f"one value ({describe(result)})"
+    return KernelError(
+        Diagnostic(
+            "C10E502",
+            f"a kernel of `{schema.name}` returned {came} where the schema returns {wanted}",
+            notes=(f"the schema is {schema}",),
+            help=f"return a tuple of {wanted}" if wanted else "return None",
+        ),
+        operator=str(schema.name),
+        wanted=wanted,
+    )
