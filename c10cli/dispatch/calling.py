@@ -46,7 +46,7 @@ class Calling:
             number of arguments and returns.
     """
 
-    __slots__ = ("_dispatch", "_keyword_names", "_lists", "_plain", "schema")
+    __slots__ = ("_dispatch", "_inputs", "_keyword_names", "_lists", "_outputs", "_plain", "schema")
 
     def __init__(self, schema: FunctionSchema) -> None:
         self.schema = schema
@@ -55,6 +55,7 @@ class Calling:
         self._plain = schema_types.is_tensor(self.dispatch_argument().type)
         self._lists = tuple(schema_types.is_tensor_list(schema.arguments[i].type) for i in self._dispatch)
         self._keyword_names = tuple(argument.name for argument in schema.keyword_only)
+        self._inputs, self._outputs = len(schema.arguments), len(schema.returns)
 
     def dispatching(
         self, table: Mapping[type, Function], slow: Function
@@ -89,7 +90,7 @@ class Calling:
         arguments: whatever it does or raises, the caller's stack stays whole,
         and a kernel that takes or leaves too much is found out.
         """
-        schema, keyword_names, outputs = self.schema, self._keyword_names, len(self.schema.returns)
+        schema, keyword_names, outputs = self.schema, self._keyword_names, self._outputs
 
         def run(*args: Any, **kwargs: Any) -> Any:
             stack: Stack = [_BELOW, *args, *(kwargs[keyword] for keyword in keyword_names)]
@@ -112,10 +113,13 @@ class Calling:
         After an exception the stack is as it was.
         """
         base = self._base(stack)
-        args, split = stack[base:], len(self.schema.positional)
-        result = function(*args[:split], **dict(zip(self._keyword_names, args[split:], strict=True)))
-        returns = len(self.schema.returns)
-        stack[base:] = [result] if returns == 1 else self.slow_returns(result) or ()
+        args, names = stack[base:], self._keyword_names
+        if names:
+            split = self._inputs - len(names)
+            result = function(*args[:split], **dict(zip(names, args[split:], strict=True)))
+        else:
+            result = function(*args)
+        stack[base:] = (result,) if self._outputs == 1 else self.slow_returns(result) or ()
 
     def key_tensor(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The tensor that decides, of a call with *args* and *kwargs*."""
@@ -177,17 +181,16 @@ class Calling:
 
     def _base(self, stack: Stack) -> int:
         """Where on *stack* the arguments begin."""
-        base = len(stack) - len(self.schema.arguments)
+        base = len(stack) - self._inputs
         if base < 0:
             raise call_errors.stack_too_short(self.schema, len(stack))
         return base
 
     def slow_returns(self, result: Any) -> tuple[Any, ...] | None:
         """*result* as the schema returns it, of operators with none or several returns."""
-        wanted = len(self.schema.returns)
-        if wanted == 0 and result is None:
+        if self._outputs == 0 and result is None:
             return None
-        if isinstance(result, tuple | list) and len(result) == wanted:
+        if isinstance(result, tuple | list) and len(result) == self._outputs:
             return tuple(result) or None
         raise call_errors.wrong_returns(self.schema, result)
 
@@ -205,9 +208,9 @@ class Calling:
         if key_of is not None:
             values = [bound[argument.name] for argument in self.dispatch_arguments()]
             function = table.get(key_of(values[0] if self._plain else self.first_tensor(*values)), slow)
-        split = len(self.schema.positional)
+        split = self._inputs - len(self._keyword_names)
         result = function(*list(bound.values())[:split], **dict(list(bound.items())[split:]))
-        return result if len(self.schema.returns) == 1 else self.slow_returns(result)
+        return result if self._outputs == 1 else self.slow_returns(result)
 
 
 class _Below:

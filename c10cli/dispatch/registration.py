@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 from collections.abc import Callable
@@ -16,8 +17,8 @@ from c10cli.dispatch.site import caller_site
 from c10cli.errors import (
     AmbiguousOverloadError,
     Diagnostic,
-    InternalError,
     RegistrationError,
+    StaleHandleError,
     UnknownOperatorError,
 )
 from c10cli.schema import FunctionSchema
@@ -60,7 +61,7 @@ class OpSchemaRegistrar:
 
     def close(self) -> None:
         """Deregister the schema, if it still is registered."""
-        if self.op.is_live:
+        with contextlib.suppress(StaleHandleError):
             self._dispatcher.deregister_schema(self.op)
 
     def __enter__(self) -> OperatorHandle:
@@ -191,7 +192,7 @@ class OpsNamespace:
             op.name.overload: op for op in self._dispatcher().operators() if op.name.qualified == qualified
         }
         if not overloads:
-            raise self._unknown(qualified)
+            return self._find(qualified).call
         function = (
             overloads[""].call if "" in overloads else _no_default_overload(qualified, sorted(overloads))
         )
@@ -199,12 +200,11 @@ class OpsNamespace:
             setattr(function, overload or "default", op.call)
         return function
 
-    def _unknown(self, qualified: str) -> UnknownOperatorAttribute:
+    def _find(self, qualified: str) -> OperatorHandle:
         try:
-            self._dispatcher().find(qualified)
+            return self._dispatcher().find(qualified)
         except UnknownOperatorError as error:
-            return UnknownOperatorAttribute(*error.diagnostics, **error.facts)
-        raise InternalError(f"{qualified} is found by find() alone")
+            raise UnknownOperatorAttribute(*error.diagnostics, **error.facts) from None
 
     def __dir__(self) -> list[str]:
         return sorted(

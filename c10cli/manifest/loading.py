@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
+import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,53 +21,44 @@ from c10cli.manifest.entry_point import EntryPoint
 
 __all__ = ["load_entry_point"]
 
+# The packages of manifests' folders are called so; messages leave that out.
+_ROOT = "_c10_registry_"
+_PRIVATE = re.compile(rf"{_ROOT}\w+\.")
+
 
 def load_entry_point(entry_point: EntryPoint) -> Any:
     """The object that *entry_point* names; its module is imported.
 
     Raises:
         RegistrationError: C10E304, there is no such file, module or name, or
-            the import failed.
+            the import failed; any code, for what the module itself registers
+            and c10cli refuses.
     """
-    module = _import(entry_point)
-    value: Any = module
-    for part in entry_point.attribute.split("."):
-        try:
-            value = getattr(value, part)
-        except AttributeError:
-            where = f"`{entry_point.file or entry_point.module}`"
-            near = did_you_mean(part, [name for name in dir(value) if not name.startswith("__")])
-            raise _not_found(entry_point, f"{where} has no `{entry_point.attribute}`", near) from None
+    owner: Any = None
+    part = ""
+    try:
+        value: Any = _import(entry_point)
+        for part in entry_point.attribute.split("."):
+            owner, value = value, getattr(value, part, _ABSENT)
+            if value is _ABSENT:
+                break
+    except C10Error as error:
+        raise _refused(entry_point, error) from error
+    except (Exception, SystemExit) as error:
+        raise _import_failed(entry_point, error) from error
+    if value is _ABSENT:
+        near = did_you_mean(part, [name for name in dir(owner) if not name.startswith("__")])
+        raise _not_found(entry_point, f"{_shown(entry_point)} has no `{entry_point.attribute}`", near)
     return value
 
 
+_ABSENT = object()
+
+
 def _import(entry_point: EntryPoint) -> ModuleType:
-    """The module of *entry_point*; whatever its import raises becomes an error that names it."""
-    place = entry_point.file or entry_point.module
-    path = entry_point.path
-    if path is not None and not path.is_file():
-        raise _not_found(entry_point, f"kernel file `{place}` does not exist", "")
-    try:
-        if path is not None:
-            return _import_file(path, entry_point.folder)
-        return _import_module(entry_point)
-    except C10Error as error:
-        # The module registered something that c10cli refused: that is the finding.
-        note = f"while importing `{place}`"
-        placed = [replace(d, span=d.span or entry_point.span).with_notes(note) for d in error.diagnostics]
-        raise RegistrationError(*placed, entry_point=entry_point.text) from error
-    except (Exception, SystemExit) as error:
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        fact = f"`{place}` cannot be imported: {text.splitlines()[0]}"
-        missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
-        todo = (
-            f"install `{missing}`, or list it under `requires:`" if missing else "make the module importable"
-        )
-        raise _not_found(entry_point, fact, todo) from error
-
-
-def _import_module(entry_point: EntryPoint) -> ModuleType:
-    """The installed module, or, where its package is not installed, the file beside the manifest."""
+    """The module of *entry_point*; what is not installed may lie beside the manifest."""
+    if entry_point.path is not None:
+        return _import_file(entry_point.path, entry_point.folder)
     module = str(entry_point.module)
     beside = entry_point.module_beside
     if beside is not None and not is_installed(module.partition(".")[0]):
@@ -77,29 +72,41 @@ def _import_file(path: Path, folder: Path) -> ModuleType:
     Relative imports reach the files beside it; nothing in *folder* shadows
     what is installed, since the folder is on no search path.
     """
-    root = _root_package(folder.resolve())
-    parts = path.relative_to(folder).with_suffix("").parts
-    if all(part.isidentifier() for part in parts):
-        return importlib.import_module(".".join((root, *parts)))
-    # A file whose name no import statement could say: loaded alone.
-    name = f"{root}._{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path.name} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    *parents, stem = path.relative_to(folder).with_suffix("").parts
+    if any("." in parent for parent in parents):  # no import could name it, so it is a root itself
+        parents, folder = [], path.parent
+    package = ".".join((_root_package(folder.resolve()), *parents))
+    # A dot would split the name; a slash is in no file's name.
+    name = package if parents and stem == "__init__" else f"{package}.{stem.replace('.', '/')}"
+    _kernel_files.paths[name] = path.resolve()
+    if _kernel_files not in sys.meta_path:
+        sys.meta_path.insert(0, _kernel_files)
+    return importlib.import_module(name)
+
+
+class _KernelFiles(MetaPathFinder):
+    """Finds the files of entry points under the names that `_import_file` gives them.
+
+    Left to itself, the import system finds no file with a dot in its name,
+    and takes a package ``add/`` or a compiled ``add.so`` for ``add.py``.
+    """
+
+    def __init__(self) -> None:
+        self.paths: dict[str, Path] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Where the module *fullname* is, if it is one of these."""
+        file = self.paths.get(fullname)
+        return spec_from_file_location(fullname, file) if file is not None else None
+
+
+_kernel_files = _KernelFiles()
 
 
 def _root_package(folder: Path) -> str:
-    name = f"_c10_registry_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+    name = f"{_ROOT}{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
         package = ModuleType(name, f"Kernels below {folder}.")
         package.__path__ = [str(folder)]
@@ -107,7 +114,41 @@ def _root_package(folder: Path) -> str:
     return name
 
 
-def _not_found(entry_point: EntryPoint, fact: str, todo: str) -> RegistrationError:
+def _refused(entry_point: EntryPoint, error: C10Error) -> RegistrationError:
+    """The module registered something that c10cli refused: that is the finding."""
+    note = f"while importing {_shown(entry_point)}"
+    placed = [replace(d, span=d.span or entry_point.span).with_notes(note) for d in error.diagnostics]
+    return RegistrationError(*placed, entry_point=entry_point.text)
+
+
+def _import_failed(entry_point: EntryPoint, error: BaseException) -> RegistrationError:
+    path = entry_point.path
+    if path is not None and isinstance(error, FileNotFoundError) and error.filename == str(path.resolve()):
+        return _not_found(entry_point, f"kernel file {_shown(entry_point)} does not exist")
+    reason, todo = _why_not_imported(error, path)
+    return _not_found(entry_point, f"{_shown(entry_point)} cannot be imported: {reason}", todo)
+
+
+def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str]:
+    """The reason, and what to do about it."""
+    missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    if missing.startswith(_ROOT):
+        file = f"{'/'.join(missing.split('.')[1:])}.py"
+        return f"there is no `{file}`", "add the file, or correct the import"
+    text = _PRIVATE.sub("", str(error))
+    reason = f"{type(error).__name__}: {text}".splitlines()[0].removesuffix(": ")
+    if missing and path is not None and path.with_name(f"{missing}.py").is_file():
+        return reason, f"write `from . import {missing}`: the folder of a kernel is on no search path"
+    if missing:
+        return reason, f"install `{missing}`, or list it under `requires:`"
+    return reason, "make the module importable"
+
+
+def _shown(entry_point: EntryPoint) -> str:
+    return f"`{entry_point.file or entry_point.module}`"
+
+
+def _not_found(entry_point: EntryPoint, fact: str, todo: str = "") -> RegistrationError:
     return RegistrationError(
         Diagnostic("C10E304", fact, entry_point.span, place=str(entry_point), help=todo),
         entry_point=entry_point.text,

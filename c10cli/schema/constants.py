@@ -68,7 +68,9 @@ def _signed(lexer: Lexer, start: int, negative: bool, strict: bool) -> Constant:
     else:
         lexer.fail_here("C10E205", "a number after `-`")
     lexer.advance()
-    return Constant(NUMBER, -value if negative else value, start, lexer.last_end)
+    if negative:  # the real part stays 0.0, where `-2j` would make it -0.0
+        value = complex(0.0, -value.imag) if isinstance(value, complex) else -value
+    return Constant(NUMBER, value, start, lexer.last_end)
 
 
 def _number(lexer: Lexer, start: int, strict: bool) -> int | float | complex:

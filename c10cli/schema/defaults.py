@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from c10cli.errors import did_you_mean
 from c10cli.schema.constants import INT64, Constant, read_constant
@@ -148,7 +148,12 @@ def _real(c: Constant) -> object:
 
 
 def _complex(c: Constant) -> object:
-    return complex(c.value) if c.kind is NUMBER else _NO_FIT  # type: ignore[arg-type]
+    return _as_complex(c.value) if c.kind is NUMBER else _NO_FIT
+
+
+def _as_complex(value: Any) -> complex:
+    """A number as a complex one, without the sign of a zero."""
+    return complex(value) + 0.0
 
 
 def _scalar(c: Constant) -> object:
@@ -241,7 +246,7 @@ def _torch_value(lexer: Lexer, c: Constant, t: Type) -> object:
     elif c.kind is STRING and inner in _WORDS_ONLY:
         _refuse(lexer, c, inner, _STRICT[inner][0])
     if t == COMPLEX and type(value) in (int, float):
-        return complex(value)  # type: ignore[arg-type]
+        return _as_complex(value)
     if t == FLOAT and type(value) is int:
         return float(value)
     if type(value) is int and value not in INT64:

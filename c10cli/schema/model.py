@@ -66,9 +66,11 @@ class AliasInfo:
         return self.is_write or (self.element is not None and self.element.writes_any)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Argument:
     """One argument, or one return (whose name may be empty).
+
+    Two are equal where they say the same; a default of 1 is not one of 1.0.
 
     Args:
         N: the fixed length of the outermost list; None where there is none.
@@ -84,10 +86,21 @@ class Argument:
     N: int | None = None
     has_default: bool = False
     default: object = None
-    default_source: str | None = field(default=None, compare=False)
+    default_source: str | None = None
     kwarg_only: bool = False
     alias: AliasInfo | None = None
-    marks: tuple[int, int, int, int] = field(default=(0, 0, 0, 0), compare=False, repr=False)
+    marks: tuple[int, int, int, int] = field(default=(0, 0, 0, 0), repr=False)
+
+    def _key(self) -> tuple[object, ...]:
+        # `repr`, because nan is not equal to itself and 1, 1.0 and True are equal.
+        default = (self.has_default, repr(self.default))
+        return self.name, self.type, self.N, default, self.kwarg_only, self.alias
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Argument) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
     @property
     def span(self) -> Offsets:

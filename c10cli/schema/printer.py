@@ -94,7 +94,7 @@ def _render_constant(value: object, t: Type) -> str:
         return value if t in _WORDS else quote(value)
     if isinstance(value, complex):
         # Only one part can be written; the parser never makes a value with two.
-        return f"{value.imag!r}j" if value.imag else repr(value.real)
+        return repr(value.real) if value.real else f"{value.imag!r}j"
     return repr(value)
 
 

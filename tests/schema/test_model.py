@@ -46,6 +46,14 @@ def test_schemas_are_equal_whatever_their_spelling():
     assert parse_schema(TEXT.replace("alpha=1", "alpha=2")) != parse_schema(TEXT)
 
 
+@pytest.mark.parametrize("default", ["1.0", "True", "nan"])
+def test_defaults_of_other_types_make_other_schemas(default):
+    schema = parse_schema(TEXT.replace("alpha=1", f"alpha={default}"))
+    assert schema != parse_schema(TEXT)
+    assert schema == pickle.loads(pickle.dumps(schema))
+    assert hash(schema) == hash(pickle.loads(pickle.dumps(schema)))
+
+
 def test_a_schema_is_frozen_and_can_be_pickled():
     schema = parse_schema(TEXT)
     with pytest.raises(FrozenInstanceError):
