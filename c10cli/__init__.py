@@ -14,109 +14,80 @@ array([4, 6])
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from c10cli._lazy import lazy_names
 
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `as` makes them public to type checkers
     from c10cli.dispatch import (
-        BoxedKernel,
-        Dispatcher,
-        DispatchKey,
-        DispatchTable,
-        KernelCache,
-        KernelRegistrar,
-        KernelRegistrationBuilder,
-        OperatorHandle,
-        OpKernel,
-        OpSchemaRegistrar,
-        define_op_schema,
-        drop,
-        kernel_registration,
-        key_of,
-        last,
-        ops,
-        peek,
-        pop,
-        push,
-        register_tensor_type,
+        BoxedKernel as BoxedKernel,
+        Dispatcher as Dispatcher,
+        DispatchKey as DispatchKey,
+        DispatchTable as DispatchTable,
+        KernelCache as KernelCache,
+        KernelRegistrar as KernelRegistrar,
+        KernelRegistrationBuilder as KernelRegistrationBuilder,
+        OperatorHandle as OperatorHandle,
+        OpKernel as OpKernel,
+        OpSchemaRegistrar as OpSchemaRegistrar,
+        define_op_schema as define_op_schema,
+        drop as drop,
+        kernel_registration as kernel_registration,
+        key_of as key_of,
+        last as last,
+        ops as ops,
+        peek as peek,
+        pop as pop,
+        push as push,
+        register_tensor_type as register_tensor_type,
     )
     from c10cli.errors import (
-        AmbiguousOverloadError,
-        ArgumentError,
-        BenchError,
-        C10Error,
-        Diagnostic,
-        DispatchError,
-        KernelError,
-        ManifestError,
-        NoKernelError,
-        RegistrationError,
-        ReportError,
-        SchemaError,
-        Span,
-        StaleHandleError,
-        UnknownOperatorError,
+        AmbiguousOverloadError as AmbiguousOverloadError,
+        ArgumentError as ArgumentError,
+        BenchError as BenchError,
+        C10Error as C10Error,
+        Diagnostic as Diagnostic,
+        DispatchError as DispatchError,
+        KernelError as KernelError,
+        ManifestError as ManifestError,
+        NoKernelError as NoKernelError,
+        RegistrationError as RegistrationError,
+        ReportError as ReportError,
+        SchemaError as SchemaError,
+        Span as Span,
+        StaleHandleError as StaleHandleError,
+        UnknownOperatorError as UnknownOperatorError,
     )
-    from c10cli.manifest.link import Registry, load_registry
-    from c10cli.schema import Argument, FunctionSchema, OperatorName, parse_schema
+    from c10cli.manifest.link import Registry as Registry, load_registry as load_registry
+    from c10cli.schema import (
+        Argument as Argument,
+        Finding as Finding,
+        FunctionSchema as FunctionSchema,
+        OperatorName as OperatorName,
+        compare_schemas as compare_schemas,
+        infer_schema as infer_schema,
+        parse_schema as parse_schema,
+        type_of as type_of,
+    )
 
-_HOME = {
+_HOMES = {
     "c10cli.dispatch": (
-        "BoxedKernel",
-        "DispatchKey",
-        "DispatchTable",
-        "Dispatcher",
-        "KernelCache",
-        "KernelRegistrar",
-        "KernelRegistrationBuilder",
-        "OpKernel",
-        "OpSchemaRegistrar",
-        "OperatorHandle",
-        "define_op_schema",
-        "drop",
-        "kernel_registration",
-        "key_of",
-        "last",
-        "ops",
-        "peek",
-        "pop",
-        "push",
-        "register_tensor_type",
+        "BoxedKernel DispatchKey DispatchTable Dispatcher KernelCache KernelRegistrar "
+        "KernelRegistrationBuilder OpKernel OpSchemaRegistrar OperatorHandle define_op_schema "
+        "drop kernel_registration key_of last ops peek pop push register_tensor_type"
     ),
     "c10cli.errors": (
-        "AmbiguousOverloadError",
-        "ArgumentError",
-        "BenchError",
-        "C10Error",
-        "Diagnostic",
-        "DispatchError",
-        "KernelError",
-        "ManifestError",
-        "NoKernelError",
-        "RegistrationError",
-        "ReportError",
-        "SchemaError",
-        "Span",
-        "StaleHandleError",
-        "UnknownOperatorError",
+        "AmbiguousOverloadError ArgumentError BenchError C10Error Diagnostic DispatchError "
+        "KernelError ManifestError NoKernelError RegistrationError ReportError SchemaError "
+        "Span StaleHandleError UnknownOperatorError"
     ),
-    "c10cli.manifest.link": ("Registry", "load_registry"),
-    "c10cli.schema": ("Argument", "FunctionSchema", "OperatorName", "parse_schema"),
+    "c10cli.manifest.link": "Registry load_registry",
+    "c10cli.schema": (
+        "Argument Finding FunctionSchema OperatorName compare_schemas infer_schema parse_schema type_of"
+    ),
 }
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [*_MODULE_OF, "__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF})
+__getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES)
+__all__ += ["__version__"]

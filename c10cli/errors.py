@@ -7,7 +7,6 @@ draws it; nothing in this module prints.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -58,6 +57,7 @@ CODES: Final[Mapping[str, str]] = {
     "C10E207": "argument order",
     "C10E208": "alias annotation inconsistent",
     "C10E209": "no tensor argument to dispatch on",
+    "C10E210": "schema change breaks callers",
     "C10E301": "operator defined twice",
     "C10E302": "kernel registered twice without `override`",
     "C10E303": "kernel for an operator without schema",
@@ -200,7 +200,8 @@ class C10Error(Exception):
     """
 
     def __init__(self, *diagnostics: Diagnostic, **facts: Any) -> None:
-        super().__init__(*diagnostics)
+        # Not super(): OSError would take two diagnostics for a number and a text.
+        Exception.__init__(self, *diagnostics)
         self.diagnostics = diagnostics
         self.facts = facts
         first = diagnostics[0] if diagnostics else None
@@ -286,6 +287,8 @@ class InternalError(AssertionError):
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
     """At most three of *known* that look like *name*, best first; case is ignored."""
+    import difflib  # only errors need it
+
     by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
     matches = difflib.get_close_matches(name.casefold(), list(by_folded), n=3, cutoff=0.6)
     return [by_folded[match] for match in matches]

@@ -44,6 +44,7 @@ def test_readme_shows_the_tree_as_it_is():
         "verify",
         "bench",
         "report",
+        "interop",
         "cli",
     ]
 

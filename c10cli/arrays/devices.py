@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
-from c10cli.dispatch import DispatchKey
+from c10cli.dispatch.keys import DispatchKey
+
+# The libraries whose arrays a kernel can take.
+LIBRARIES: Final = ("numpy", "torch", "cupy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +34,41 @@ class Device:
         return not self.reason
 
 
-def device_of(dispatch_key: DispatchKey | str) -> Device:
-    """What this machine has for *dispatch_key*; asked once per process."""
-    return _device_of(DispatchKey(dispatch_key).name)
+def device_of(dispatch_key: DispatchKey | str, library: str = "") -> Device:
+    """What this machine has for *dispatch_key*; asked once per process.
+
+    Args:
+        library: one of `LIBRARIES`, which then makes the arrays; empty: the
+            one that is usual for the key.
+    """
+    return _device_of(DispatchKey(dispatch_key).name, library)
 
 
 @cache
-def _device_of(name: str) -> Device:
+def _device_of(name: str, library: str) -> Device:
     probe = _PROBES.get(name)
     if probe is None:
         return Device(name, reason=f"c10cli makes no {name} tensors")
+    if library:
+        return Device(name, library, _reason_against(name, library))
     library, reason = probe()
     return Device(name, library, reason)
+
+
+# Whose arrays can be of a key.
+_MAKERS: dict[str, tuple[str, ...]] = {
+    "CPU": ("numpy", "torch"),
+    "SparseCPU": ("scipy", "torch"),
+    "CUDA": ("torch", "cupy"),
+}
+
+
+def _reason_against(name: str, library: str) -> str:
+    """Why *library* can make no tensor of the key *name* here, or the empty string."""
+    if library not in _MAKERS[name]:
+        return f"`{library}` has no {name} arrays"
+    reason = cuda_driver_reason() if name == "CUDA" else ""
+    return reason or ("" if is_installed(library) else f"package `{library}` is not installed")
 
 
 def is_installed(package: str) -> bool:
@@ -73,6 +99,8 @@ def _cuda() -> tuple[str, str]:
 
 def cuda_driver_reason() -> str:
     """Why no CUDA kernel can run here, or the empty string; asks the driver itself."""
+    import ctypes  # slow to import, and few commands ask
+
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
         driver = ctypes.CDLL(name)

@@ -16,13 +16,16 @@ from c10cli.errors import ArgumentError, Diagnostic, DispatchError
 Array = npt.NDArray[Any]
 
 
-def place(array: Array, dispatch_key: DispatchKey | str) -> Any:
-    """*array* as a tensor of *dispatch_key*, in the library this machine has for it.
+def place(array: Array, dispatch_key: DispatchKey | str, library: str = "") -> Any:
+    """*array* as a tensor of *dispatch_key*; on the CPU it shares the memory where that is possible.
+
+    Args:
+        library: whose tensor it becomes; empty: the one this machine has for the key.
 
     Raises:
         DispatchError: C10E607, this machine can make none, with the reason.
     """
-    device = device_of(dispatch_key)
+    device = device_of(dispatch_key, library)
     if not device.available:
         raise DispatchError(
             Diagnostic(
@@ -32,13 +35,35 @@ def place(array: Array, dispatch_key: DispatchKey | str) -> Any:
             ),
             dispatch_key=device.dispatch_key,
         )
-    return _PLACERS[device.library](array)
+    return _PLACERS[device.dispatch_key, device.library](array)
+
+
+def as_torch(array: Array) -> Any:
+    """*array* as a torch tensor in host memory, of the same memory where torch can have that.
+
+    Raises:
+        ArgumentError: C10E405, torch has no such dtype.
+    """
+    import torch
+
+    # Not ascontiguousarray, which makes one axis of none; torch warns of what it could not write.
+    array = np.array(array) if not array.flags.writeable else np.asarray(array, order="C")
+    name = array.dtype.name
+    try:
+        if array.dtype.kind == "V" and hasattr(torch, name):  # ml_dtypes' bfloat16 and its like
+            return torch.from_numpy(array.view(f"int{8 * array.itemsize}")).view(getattr(torch, name))
+        return torch.from_numpy(array)
+    except TypeError as error:
+        fact = f"torch has no dtype for an array of {name}"
+        raise ArgumentError(Diagnostic("C10E405", fact, help="choose another dtype")) from error
 
 
 def _torch_cuda(array: Array) -> Any:
-    import torch
+    return as_torch(array).cuda()
 
-    return torch.from_numpy(np.ascontiguousarray(array)).cuda()
+
+def _torch_sparse(array: Array) -> Any:
+    return as_torch(array).to_sparse()
 
 
 def _cupy(array: Array) -> Any:
@@ -57,18 +82,20 @@ def _numpy(array: Array) -> Any:
     return array
 
 
-_PLACERS: dict[str, Callable[[Array], Any]] = {
-    "numpy": _numpy,
-    "torch": _torch_cuda,
-    "cupy": _cupy,
-    "scipy": _scipy,
+_PLACERS: dict[tuple[str, str], Callable[[Array], Any]] = {
+    ("CPU", "numpy"): _numpy,
+    ("CPU", "torch"): as_torch,
+    ("CUDA", "torch"): _torch_cuda,
+    ("CUDA", "cupy"): _cupy,
+    ("SparseCPU", "scipy"): _scipy,
+    ("SparseCPU", "torch"): _torch_sparse,
 }
 
 
 def to_numpy(tensor: Any) -> Array:
     """*tensor* in host memory as a NumPy array; a view where that is possible.
 
-    bfloat16, which NumPy does not have, comes as float32.
+    Floats that NumPy does not have, such as torch's bfloat16, come as float32.
 
     Raises:
         ArgumentError: C10E408, nothing known turns *tensor* into an array.
@@ -92,8 +119,9 @@ def _from_torch(tensor: Any) -> Array:
     torch = sys.modules["torch"]
     tensor = tensor.detach().cpu()
     tensor = tensor.to_dense() if tensor.layout is not torch.strided else tensor
-    tensor = tensor.float() if tensor.dtype is torch.bfloat16 else tensor
-    return np.asarray(tensor.numpy())
+    if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
+        tensor = tensor.float()
+    return np.asarray(tensor.resolve_conj().resolve_neg().numpy())
 
 
 def _from_protocol(tensor: Any) -> Array:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from c10cli.arrays.devices import device_of
 from c10cli.bench.result import Skipped, case_id
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
 from c10cli.manifest.link import Candidate, LinkedOperator, Registry
@@ -69,7 +68,7 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[
     """
     finished = set(done)
     batches, skipped, known, selected = [], [], [], 0
-    for linked, candidate in _kernels(registry):
+    for linked, candidate in registry.kernels():
         points = []
         for point in case_points(linked.decl, bench_only=True):
             identity = point_id(linked, candidate, point)
@@ -98,16 +97,9 @@ def point_id(linked: LinkedOperator, candidate: Candidate, point: CasePoint) -> 
     )
 
 
-def _kernels(registry: Registry) -> Iterator[tuple[LinkedOperator, Candidate]]:
-    for linked in registry.operators.values():
-        for candidates in linked.candidates.values():
-            for candidate in candidates:
-                yield linked, candidate
-
-
 def _skip_reason(candidate: Candidate) -> str:
     """Why this machine cannot run the kernel; the device comes first, as what cannot be installed."""
-    device = device_of(candidate.kernel.dispatch_key)
+    device = candidate.kernel.device
     if not device.available:
         return device.reason
     return candidate.reason if candidate.missing else ""

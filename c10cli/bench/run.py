@@ -8,7 +8,7 @@ from pathlib import Path
 
 from c10cli.bench.clock import utc_now
 from c10cli.bench.environment import Environment, read_environment, read_load
-from c10cli.bench.journal import Journal
+from c10cli.bench.journal import Journal, write_latest
 from c10cli.bench.plan import Batch, Plan
 from c10cli.bench.result import CaseResult, RunResult
 from c10cli.verify.child import Ended, run_items
@@ -55,8 +55,12 @@ def _environment() -> Environment:
 def run_plan(
     run: RunResult, plan: Plan, registry: Path, options: Options, journal: Journal, progress: Progress
 ) -> RunResult:
-    """*run* with every case of *plan*, each journalled as it ends."""
+    """*run* with every case of *plan*, each journalled as it ends.
+
+    From its first record on, the run is the latest of its parent folder.
+    """
     journal.append(run.start_record())
+    write_latest(journal.path.parent)
     for skipped in plan.skipped:
         journal.append({"kind": "skipped", **asdict(skipped)})
     cases = {case.id: case for case in run.cases}
@@ -65,7 +69,8 @@ def run_plan(
             journal.append({"kind": "case", **result.to_dict()})
             cases[result.id] = result
             progress(result)
-    return replace(run, cases=tuple(cases.values()), load_after=read_load())
+    skips = {(s.operator, s.dispatch_key, s.variant): s for s in (*run.skipped, *plan.skipped)}
+    return replace(run, cases=tuple(cases.values()), skipped=tuple(skips.values()), load_after=read_load())
 
 
 def _run_batch(batch: Batch, registry: Path, options: Options, progress: Progress) -> Iterator[CaseResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from c10cli.bench.environment import max_rss_bytes
 from c10cli.bench.ladder import measure_ladder
@@ -12,12 +13,12 @@ from c10cli.bench.rungs import make_rounds
 from c10cli.bench.sampling import Budget, WarmUpRule
 from c10cli.bench.steady import steady_state
 from c10cli.dispatch import DispatchKey, OpKernel
-from c10cli.errors import C10Error, Diagnostic
+from c10cli.errors import C10Error, Diagnostic, KernelError
 from c10cli.manifest.link import LinkedOperator, load_registry
 from c10cli.verify.child import Fields, serve
 from c10cli.verify.cost import evaluate_cost
 from c10cli.verify.inputs import CasePoint, case_points, place_arguments, shapes_text
-from c10cli.verify.reference import check_kernel, expect
+from c10cli.verify.reference import Expectation, check_kernel, expect
 
 # A run has some hundred rungs to warm up: a short limit for those that a busy
 # machine never lets settle.  Whether they did is recorded.
@@ -58,7 +59,7 @@ def _measure(linked: LinkedOperator, point: CasePoint, job: Job) -> CaseResult:
     try:
         return _measure_case(linked, point, job, blank)
     except C10Error as error:
-        return _failed(blank, "crashed", error.diagnostics[0])
+        return _failed(blank, _status_of(error), error.diagnostics[0])
     except MemoryError as error:
         text = f"not enough memory: {error}" if str(error) else "not enough memory"
         return _failed(blank, "out-of-memory", Diagnostic("C10E606", text))
@@ -67,22 +68,24 @@ def _measure(linked: LinkedOperator, point: CasePoint, job: Job) -> CaseResult:
 def _measure_case(linked: LinkedOperator, point: CasePoint, job: Job, blank: CaseResult) -> CaseResult:
     """Check, measure, check again: no time without a correct result."""
     decl, key = linked.decl, job.dispatch_key
-    bound = linked.bind(linked.variant(key, job.variant).kernel)
+    kernel = linked.variant(key, job.variant).kernel
+    bound = linked.bind(kernel)
     op_kernel = OpKernel(linked.handle.calling(), DispatchKey(key), bound)
     expectation = expect(decl, point, seed=job.seed)
-    arguments = place_arguments(expectation.arguments, key)
+    arguments = place_arguments(expectation.arguments, key, kernel.arrays)
     nbytes, flops = evaluate_cost(decl, expectation.arguments)
     blank = replace(blank, shapes=shapes_text(expectation.arguments), bytes=nbytes, flops=flops)
-    wrong = check_kernel(decl, job.variant, op_kernel, key, expectation)
-    if wrong:
-        return _failed(blank, _status_of(wrong[0]), wrong[0])
+    check = partial(_fault, blank, linked, op_kernel, expectation, kernel.arrays)
+    fault = check()
+    if fault:
+        return fault
     with steady_state():
         rounds = make_rounds(decl.schema, bound, key, arguments)
         budget = Budget(min_samples=10, time_ns=int(job.time_s * 1e9))
         ladder = measure_ladder(rounds, budget, rule=_WARM_UP, seed=job.seed)
-    wrong = check_kernel(decl, job.variant, op_kernel, key, expectation)
-    if wrong:
-        return _failed(blank, _status_of(wrong[0]), wrong[0])
+    fault = check()
+    if fault:
+        return fault
     judged = "reference" if expectation.returns is not None else "none: the operator has no reference"
     return replace(
         blank,
@@ -93,9 +96,25 @@ def _measure_case(linked: LinkedOperator, point: CasePoint, job: Job, blank: Cas
     )
 
 
-def _status_of(diagnostic: Diagnostic) -> Status:
-    """A kernel that raised crashed; whatever else a check finds is a wrong result."""
-    return "crashed" if diagnostic.code == "C10E501" else "wrong"
+def _fault(
+    blank: CaseResult, linked: LinkedOperator, kernel: OpKernel, expectation: Expectation, arrays: str
+) -> CaseResult | None:
+    """The case's result where *kernel* is not right on it, else None."""
+    try:
+        wrong = check_kernel(
+            linked.decl, blank.variant, kernel, blank.dispatch_key, expectation, arrays=arrays
+        )
+    except KernelError as error:
+        return _failed(blank, _status_of(error), error.diagnostics[0])
+    return _failed(blank, "wrong", wrong[0]) if wrong else None
+
+
+def _status_of(error: C10Error) -> Status:
+    """What a case is called that *error* ended."""
+    if isinstance(error.__cause__, MemoryError):
+        return "out-of-memory"
+    broke_its_promise = isinstance(error, KernelError) and error.code not in ("C10E501", "C10E508")
+    return "wrong" if broke_its_promise else "crashed"
 
 
 def _failed(blank: CaseResult, status: Status, diagnostic: Diagnostic) -> CaseResult:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.session import Session
-from c10cli.cli.session import command as c10_command
+from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command
 
 if TYPE_CHECKING:
     from c10cli.bench.plan import Plan
@@ -27,12 +26,12 @@ _NATIVE, _INTERCHANGE, _MARKDOWN = "result.json", "pytest-benchmark.json", "repo
 @c10_command("bench")
 @click.argument("select", nargs=-1)
 @click.option(
-    "--time", "time_s", type=float, default=0.3, show_default=True, help="Seconds to sample a case."
+    "--time", "time_s", type=SECONDS, default=0.3, show_default=True, help="Seconds to sample a case."
 )
 @click.option(
-    "--timeout", "timeout_s", type=float, default=60.0, show_default=True, help="Seconds a case may take."
+    "--timeout", "timeout_s", type=SECONDS, default=60.0, show_default=True, help="Seconds a case may take."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs and orders.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the random inputs and orders.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
@@ -41,8 +40,15 @@ _NATIVE, _INTERCHANGE, _MARKDOWN = "result.json", "pytest-benchmark.json", "repo
     help="Where the run's folder is made.",
 )
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short: its folder, or `latest`.")
+@click.pass_context
 def command(
-    session: Session, select: tuple[str, ...], output: Path, resume: str | None, **options: Any
+    ctx: click.Context,
+    /,
+    session: Session,
+    select: tuple[str, ...],
+    output: Path,
+    resume: str | None,
+    **options: Any,
 ) -> int:
     """Measure the dispatcher and every kernel on the declared cases.
 
@@ -57,24 +63,50 @@ def command(
 
     registry = session.load()
     path = registry.manifest.path
-    settings = Options(**options)
     if resume:
         folder = find_run_folder(output, resume)
-        earlier = RunResult.from_records(read_journal(folder))
-        plan = make_plan(registry, select, done=[case.id for case in earlier.cases if case.status == "ok"])
-        run = earlier
+        run = RunResult.from_records(read_journal(folder))
+        select, options = _as_before(ctx, run, select, options, str(path))
+        settings = Options(**options)
+        plan = make_plan(registry, select, done=[case.id for case in run.cases if case.status == "ok"])
     else:
+        settings = Options(**options)
         plan = make_plan(registry, select)
         folder = make_run_folder(output)
         run = start_run(folder, plan, settings, shlex.join(["c10", *sys.argv[1:]]), path)
-    with Journal(folder) as journal, _progress(session, plan) as progress:
+        run = replace(run, plan={**run.plan, "select": list(select)})
+    write_latest(folder)  # at once: what is cut short is gone on with as `latest`
+    with Journal(folder) as journal, _told_how_to_resume(folder), _progress(session, plan) as progress:
         run = run_plan(run, plan, path, settings, journal, progress)
         run = replace(run, exit_status=_exit_status(run))
         journal.append({"kind": "end", "exit_status": run.exit_status, "load_after": list(run.load_after)})
     _write_reports(folder, run)
-    write_latest(folder)
     _show(session, folder, run)
     return run.exit_status or 0
+
+
+def _as_before(
+    ctx: click.Context, run: RunResult, select: tuple[str, ...], options: dict[str, Any], registry: str
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The selection and options to go on with: those of *run*, except where the command line gives others.
+
+    Raises:
+        BenchError: C10E604, *run* measured another registry.
+    """
+    from c10cli.errors import BenchError, Diagnostic
+
+    before: Any = run.plan
+    if before.get("registry", registry) != registry:
+        fact = f"run `{run.run_id}` measured `{before['registry']}`, not `{registry}`"
+        todo = f"go on with --registry {before['registry']}"
+        raise BenchError(Diagnostic("C10E604", fact, help=todo))
+    given = click.core.ParameterSource.COMMANDLINE
+    kept = {
+        name: before.get(name, value)
+        for name, value in options.items()
+        if ctx.get_parameter_source(name) is not given
+    }
+    return select or tuple(before.get("select", ())), {**options, **kept}
 
 
 def _exit_status(run: RunResult) -> int:
@@ -85,15 +117,26 @@ def _exit_status(run: RunResult) -> int:
 
 
 @contextlib.contextmanager
+def _told_how_to_resume(folder: Path) -> Iterator[None]:
+    """Where the run is interrupted, say what is kept of it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nmeasured cases are kept; go on with `c10 bench --resume {folder}`", err=True)
+        raise
+
+
+@contextlib.contextmanager
 def _progress(session: Session, plan: Plan) -> Iterator[Progress]:
     """A live line on standard error where that is a terminal; elsewhere nothing."""
     if not sys.stderr.isatty():
         yield lambda _event: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    # Without markup: `[n=4]` in a case's id is text.
+    described = TextColumn("{task.description}", markup=False)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), described)
     with Bar(*columns, console=session.console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting", total=plan.case_count)
 
@@ -127,6 +170,5 @@ def _show(session: Session, folder: Path, run: RunResult) -> None:
         return
     from c10cli.report.tables import make_bench_view
 
-    console = session.console()
-    console.print(make_bench_view(run, min(console.width, 140)))
+    session.echo_view(make_bench_view(run, min(session.console().width, 140)))
     session.echo(f"\nreport: {folder / _MARKDOWN}")

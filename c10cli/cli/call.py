@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +9,9 @@ from typing import Any
 
 import click
 
-from c10cli.cli.session import Session
-from c10cli.cli.session import command as c10_command
-from c10cli.errors import Diagnostic, DispatchError, NoKernelError
+from c10cli.cli.session import SEED, Session, command as c10_command, complete_operator
+from c10cli.cli.streams import stdout_to_stderr
+from c10cli.errors import C10Error, Diagnostic, DispatchError, NoKernelError
 from c10cli.schema import FunctionSchema
 
 
@@ -26,9 +24,9 @@ from c10cli.schema import FunctionSchema
 @click.option("--device", metavar="DEVICE", help="The same, as a device's name: cpu or cuda.")
 @click.option("--variant", metavar="NAME", help="Call this variant instead of the registered kernel.")
 @click.option("--dtype", default="float32", show_default=True, help="Of arrays made from expressions.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random numbers.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the random numbers.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the result: .npy, or .npz for several.")
-@click.argument("op")
+@click.argument("op", shell_complete=complete_operator)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENTS]...")
 @click.pass_context
 def command(
@@ -45,13 +43,11 @@ def command(
     """
     from c10cli.cli.shell_arguments import split_tail
 
-    linked = session.load().find(op)
-    schema = linked.decl.schema
-    tail = split_tail(schema, arguments, known_options(ctx.command))
+    linked, words = _operator(session, op, arguments)
+    tail = split_tail(linked.decl.schema, words, known_options(ctx))
     if tail.options:
         options |= _options_after(ctx, session, tail.options, op)
-    call = CallOptions(**options)
-    return _call(session, linked, tail, call)
+    return _call(session, linked, tail, CallOptions(**options))
 
 
 @dataclass(frozen=True)
@@ -66,11 +62,47 @@ class CallOptions:
     save: Path | None
 
 
-def known_options(command: click.Command) -> dict[str, bool]:
+def _operator(session: Session, op: str, words: tuple[str, ...]) -> tuple[Any, list[str]]:
+    """The operator, and *words* without a `--registry` among them that is ours.
+
+    It is ours unless the operator has an argument of that name; which operator
+    is meant may depend on it.
+    """
+    registry, others = _registry_among(words)
+    try:
+        linked = session.load().find(op)
+        if registry is None or any(a.name == "registry" for a in linked.decl.schema.arguments):
+            return linked, list(words)
+    except C10Error:
+        if registry is None:
+            raise
+    session.registry = registry
+    return session.load().find(op), others
+
+
+def _registry_among(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
+    """The value of the last `--registry` among *words*, and the other words."""
+    registry: str | None = None
+    others: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            return registry, [*others, word, *rest]
+        if word == "--registry" and rest:
+            registry = rest.pop(0)
+        elif word.startswith("--registry="):
+            registry = word.partition("=")[2]
+        else:
+            others.append(word)
+    return registry, others
+
+
+def known_options(ctx: click.Context) -> dict[str, bool]:
     """The command's own long options, and whether each is a flag without a value."""
     return {
         name: bool(getattr(parameter, "is_flag", False))
-        for parameter in command.params
+        for parameter in ctx.command.get_params(ctx)
         for name in parameter.opts
         if name.startswith("--")
     }
@@ -97,23 +129,26 @@ def _call(session: Session, linked: Any, tail: Any, options: CallOptions) -> int
     key = _dispatch_key(options)
     positional, keywords = evaluate_tail(schema, tail, options.dtype, options.seed)
     bound = schema.bind(positional, keywords, is_tensor=is_tensor)
-    arguments = place_arguments(bound, key or "CPU") if key else bound
+    arrays = _arrays(linked, key or "CPU", options.variant)
+    arguments = place_arguments(bound, key or "CPU", arrays) if key or arrays else bound
     # A kernel that prints must not spoil what the command prints.
-    with contextlib.redirect_stdout(sys.stderr):
+    with stdout_to_stderr():
         name, function = _kernel(linked, options, arguments)
         returns = call_checked(schema, name, function, arguments)
+    _show(session, linked, name, returns)
     if options.save:
         from c10cli.cli.call_output import save_returns
 
         save_returns(options.save, schema, returns)
-    _show(session, linked, name, returns)
     return 0
 
 
 def _dispatch_key(options: CallOptions) -> str | None:
     """The key that --key or --device asks for."""
+    from c10cli.dispatch import DispatchKey
+
     if options.device is None:
-        return options.key
+        return None if options.key is None else DispatchKey(options.key).name
     names = {"cpu": "CPU", "cuda": "CUDA", "gpu": "CUDA"}
     key = names.get(options.device.partition(":")[0].lower())
     if key is None or (options.key and options.key != key):
@@ -124,6 +159,14 @@ def _dispatch_key(options: CallOptions) -> str | None:
         )
         raise DispatchError(Diagnostic("C10E108", fact, help="give one of them, as --key KEY"))
     return key
+
+
+def _arrays(linked: Any, key: str, variant: str | None) -> str:
+    """The library whose arrays the kernel for *key* takes; empty where that is the usual one."""
+    for candidate in linked.candidates.get(key, ()):
+        if candidate.taken if variant is None else candidate.kernel.name == variant:
+            return str(candidate.kernel.arrays)
+    return ""
 
 
 def _kernel(linked: Any, options: CallOptions, arguments: dict[str, Any]) -> tuple[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ def as_text(name: str, value: Any) -> str:
     prefix = f"{name}: " if name else ""
     if is_tensor(value):
         return f"{prefix}{view_of(to_numpy(value))}"
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and any(is_tensor(element) for element in value):
         return "\n".join(as_text(f"{name}[{i}]", element) for i, element in enumerate(value))
-    return f"{prefix}{value!r}"
+    return f"{prefix}{_python(value)!r}"
 
 
 def as_dict(name: str, value: Any) -> dict[str, object]:
@@ -36,8 +37,9 @@ def as_dict(name: str, value: Any) -> dict[str, object]:
     JSON has no numbers for.
     """
     if not is_tensor(value):
-        elements = [as_dict("", v) for v in value] if isinstance(value, list | tuple) else _plain(value)
-        return {"name": name, "value": elements}
+        if isinstance(value, list | tuple) and any(is_tensor(element) for element in value):
+            return {"name": name, "value": [as_dict("", element) for element in value]}
+        return {"name": name, "value": _plain(value)}
     array = to_numpy(value)
     key = key_of(value)
     fields: dict[str, object] = {
@@ -51,7 +53,15 @@ def as_dict(name: str, value: Any) -> dict[str, object]:
     return fields
 
 
+def _python(value: Any) -> Any:
+    """*value* with Python's own numbers in place of NumPy's."""
+    if isinstance(value, list | tuple):
+        return [_python(element) for element in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _plain(value: Any) -> object:
+    value = _python(value)
     if isinstance(value, list):
         return [_plain(element) for element in value]
     if isinstance(value, float) and not np.isfinite(value):
@@ -67,14 +77,25 @@ def save_returns(path: Path, schema: FunctionSchema, returns: tuple[Any, ...]) -
     """
     named = _named_arrays(schema, returns)
     if path.suffix not in (".npy", ".npz") or (path.suffix == ".npy" and len(named) != 1):
-        fact = f"`{path.name}` cannot hold {len(named)} array{'s' if len(named) != 1 else ''}"
+        fact = f"`{path}` cannot hold {len(named)} array{'s' if len(named) != 1 else ''}"
         raise ReportError(Diagnostic("C10E701", fact, help="save one array as .npy, several as .npz"))
     content = io.BytesIO()
-    if path.suffix == ".npy":
-        np.save(content, next(iter(named.values())), allow_pickle=False)
-    else:
-        np.savez(content, **named)
+    try:
+        if path.suffix == ".npy":
+            np.save(content, next(iter(named.values())), allow_pickle=False)
+        else:
+            _write_archive(content, named)
+    except ValueError as error:  # an array of Python objects
+        raise ReportError(Diagnostic("C10E701", f"cannot write {path.name}: {error}")) from error
     write_atomic(path, content.getvalue())
+
+
+def _write_archive(content: io.BytesIO, named: dict[str, Any]) -> None:
+    """An .npz; unlike `numpy.savez` it takes every name, such as ``file``."""
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, array in named.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def _named_arrays(schema: FunctionSchema, returns: tuple[Any, ...]) -> dict[str, Any]:
@@ -84,7 +105,7 @@ def _named_arrays(schema: FunctionSchema, returns: tuple[Any, ...]) -> dict[str,
         name = declared.name or f"return_{index}"
         if is_tensor(value):
             named[name] = to_numpy(value)
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, list | tuple) and (not value or any(is_tensor(v) for v in value)):
             named |= {f"{name}_{i}": to_numpy(v) for i, v in enumerate(value) if is_tensor(v)}
         else:
             fact = f"return `{name}` is {describe(value)}, no array, and cannot be saved"

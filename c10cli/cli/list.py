@@ -8,14 +8,13 @@ import sys
 
 import click
 
-from c10cli.cli.session import Session
-from c10cli.cli.session import command as c10_command
-from c10cli.errors import Diagnostic
+from c10cli.cli.session import Session, command as c10_command, complete_operator
+from c10cli.errors import Diagnostic, did_you_mean
 from c10cli.manifest.model import OperatorDecl
 
 
 @c10_command("list")
-@click.argument("pattern", required=False)
+@click.argument("pattern", required=False, shell_complete=complete_operator)
 def command(session: Session, pattern: str | None) -> int:
     """Operators, and the dispatch keys that have a kernel.
 
@@ -34,11 +33,15 @@ def command(session: Session, pattern: str | None) -> int:
     else:
         for line in _lines(operators):
             session.echo(line)
-    if not operators:
-        what = f"no operator matches `{pattern}`" if pattern else "the registry has no operators"
-        session.show_diagnostics([Diagnostic("C10E401", what, help="`c10 list` shows all")])
-        return 4
-    return 0
+    if operators:
+        return 0
+    if pattern is None:  # all are shown, though there are none
+        click.echo(f"{manifest.path} has no operators", err=True)
+        return 0
+    names = {name for o in manifest.operators for name in (str(o.name), o.name.base)}
+    todo = did_you_mean(pattern, names) or "`c10 list` shows all"
+    session.show_diagnostics([Diagnostic("C10E401", f"no operator matches `{pattern}`", help=todo)])
+    return 4
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -5,17 +5,28 @@ Sub-commands are imported when they run: `c10 --help` imports click alone.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
-import os
+import keyword
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
 from c10cli import __version__
 from c10cli.cli.session import Session, shared_options
-from c10cli.errors import C10Error, DispatchError, InternalError, NoKernelError, ReportError, did_you_mean
+from c10cli.cli.streams import prepare_streams, silence
+from c10cli.errors import (
+    C10Error,
+    Diagnostic,
+    DispatchError,
+    InternalError,
+    NoKernelError,
+    ReportError,
+    did_you_mean,
+)
 
 # Exit codes.
 DONE, FINDINGS, WRONG_USE, COULD_NOT, NOTHING_DONE, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
@@ -26,11 +37,27 @@ _COMMANDS = {
     "call": "Call an operator with arguments from the shell.",
     "validate": "Check a registry: the manifest, every kernel, every result.",
     "bench": "Measure the dispatcher and every kernel on the declared cases.",
+    "import": "Write a manifest of the operators of torch or of a file.",
+    "export": "Write a module that registers the operators with torch.",
+    "diff": "What a change of schemas does to callers; exits with 1 where it breaks them.",
 }
 
 
+@contextlib.contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """Around click's own writing, such as help: it would end the process with 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence(sys.stdout)
+        raise click.exceptions.Exit(DONE) from None
+
+
 class _LazyGroup(click.Group):
-    """A group whose commands live in `c10cli.cli.<name>`, imported when needed."""
+    """A group whose commands live in `c10cli.cli.<name>`, imported when needed.
+
+    A name that Python keeps for itself has an underscore more there: `import_`.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -38,13 +65,22 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"c10cli.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"c10cli.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click would import every command for its one line of help.
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _reader_may_leave():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _reader_may_leave():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         try:
@@ -72,7 +108,11 @@ def group() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run `c10` with *argv* and exit with its code."""
-    sys.exit(run(argv))
+    prepare_streams()
+    code = run(argv)
+    # The interpreter's last collection would walk every value of a large manifest.
+    gc.freeze()
+    sys.exit(code)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -80,7 +120,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     session = Session()
     try:
         code = group.main(args=argv, prog_name="c10", standalone_mode=False, obj=session)
-        sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
@@ -90,13 +129,14 @@ def run(argv: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone; nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except C10Error as error:
         session.show_diagnostics(error.diagnostics)
         return exit_code_of(error)
+    except OSError as error:
+        silence(sys.stdout)  # what it could not take would be tried again at the end
+        where = f"`{error.filename}` cannot be read or written" if error.filename else "output failed"
+        session.show_diagnostics([Diagnostic("C10E701", f"{where}: {error.strerror or error}")])
+        return COULD_NOT
     except InternalError as error:
         click.echo(
             f"error[C10E901]: {error}\n  = help: this is a bug in c10cli; report it with the command",
@@ -113,7 +153,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 # What kernels raise for arguments that they cannot take.
 _ARGUMENT_ERRORS = (ValueError, TypeError, IndexError)
-_COULD_NOT_CODES = {"C10E101", "C10E304", "C10E411", "C10E607"}
+_COULD_NOT_CODES = {"C10E101", "C10E304", "C10E411", "C10E603", "C10E607"}
 
 
 def exit_code_of(error: C10Error) -> int:
@@ -124,5 +164,5 @@ def exit_code_of(error: C10Error) -> int:
         return NOTHING_DONE
     if error.code == "C10E501" and isinstance(error.__cause__, _ARGUMENT_ERRORS):
         return WRONG_USE
-    wrong_use = error.code.startswith("C10E4") or isinstance(error, DispatchError)
+    wrong_use = error.code.startswith(("C10E4", "C10E604")) or isinstance(error, DispatchError)
     return WRONG_USE if wrong_use else FINDINGS

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -12,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from c10cli.errors import Diagnostic
+from c10cli.cli.streams import written
+from c10cli.errors import C10Error, Diagnostic, ManifestError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from c10cli.manifest.link import Registry
     from c10cli.manifest.model import Manifest
@@ -46,9 +49,15 @@ class Session:
         """
         from c10cli.manifest.discover import find_registry
 
-        path = find_registry(self.registry, os.environ, Path.cwd())
+        if self.registry == "":  # a variable of a script that is not set, not a wish for the usual one
+            raise ManifestError(Diagnostic("C10E101", "the registry is given without a name"))
+        try:
+            cwd = Path.cwd()
+        except FileNotFoundError:  # removed under us: what is named, or shipped, is still there
+            return find_registry(self.registry, os.environ, Path(os.devnull))
+        path = find_registry(self.registry, os.environ, cwd)
         # Short in messages where that says the same.
-        return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        return path.relative_to(cwd) if path.is_relative_to(cwd) else path
 
     def manifest(self) -> Manifest:
         """The manifest, without fault.
@@ -103,20 +112,32 @@ class Session:
 
     def echo(self, text: str = "") -> None:
         """Write a line to standard output."""
-        click.echo(text, color=self.colored(sys.stdout))
+        with written(sys.stdout):
+            click.echo(text, color=self.colored(sys.stdout))
+
+    def echo_view(self, view: RenderableType) -> None:
+        """Write what `rich` draws to standard output."""
+        with written(sys.stdout):
+            self.console().print(view)
 
     def echo_json(self, format_name: str, **fields: object) -> None:
         """Write one JSON object of the layout *format_name*, such as ``c10.list/1``."""
-        click.echo(json.dumps({"format": format_name, **fields}, indent=2, allow_nan=False))
+        with written(sys.stdout):
+            click.echo(json.dumps({"format": format_name, **fields}, indent=2, allow_nan=False))
 
     def show_diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Write *diagnostics* to standard error."""
         from c10cli.report.diagnostics import render_diagnostics
 
-        text = render_diagnostics(tuple(diagnostics), color=self.colored(sys.stderr))
-        click.echo(text, err=True, color=self.colored(sys.stderr))
+        text = render_diagnostics(diagnostics, color=self.colored(sys.stderr))
+        if not text:
+            return
+        # Where standard error cannot be written, there is nowhere to say so.
+        with contextlib.suppress(C10Error), written(sys.stderr):
+            click.echo(text, err=True, color=self.colored(sys.stderr))
 
 
+SEED = click.IntRange(min=0)
 _COLORS = click.Choice(["auto", "always", "never"])
 
 
@@ -141,6 +162,35 @@ def _stored(field: str) -> dict[str, Any]:
             setattr(ctx.ensure_object(Session), field, value)
 
     return {"callback": store, "expose_value": False, "default": None}
+
+
+def complete_operator(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The operators' names that begin so, with and without namespace, for completion in a shell."""
+    from c10cli.manifest.load import require_manifest
+
+    try:
+        manifest = require_manifest(ctx.ensure_object(Session).registry_path)
+    except C10Error:  # a shell's prompt is no place to tell it
+        return []
+    full = [str(operator.name) for operator in manifest.operators]
+    names = {*full, *(name.partition("::")[2] for name in full)}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+class _Seconds(click.FloatRange):
+    """A time limit: above 0, at most a day."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=86_400, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):  # which no comparison refuses
+            self.fail(f"{value} is not a number of seconds", param, ctx)
+        return seconds
+
+
+SECONDS = _Seconds()
 
 
 def command(

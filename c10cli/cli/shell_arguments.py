@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from c10cli.arrays.expression import DTYPES, evaluate, parse_expression
-from c10cli.errors import ArgumentError, Diagnostic, DispatchError, ManifestError, did_you_mean
-from c10cli.schema import Argument, FunctionSchema
-from c10cli.schema import types as schema_types
+from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, ManifestError, did_you_mean
+from c10cli.schema import Argument, FunctionSchema, types as schema_types
 from c10cli.verify.inputs import as_argument
 
 
@@ -113,13 +112,17 @@ def evaluate_tail(
 
 def _value(schema: FunctionSchema, argument: Argument, text: str, dtype: str, rng: Any) -> Any:
     """The value of *argument* that *text* says."""
-    if text.startswith("@") or (text == "-" and _wants_tensor(argument)):
-        return _read(schema, argument, text)
     if _is_word(argument, text):
         return text
+    if schema_types.is_tensor_list(argument.type):
+        text, files = _files_in_list(schema, argument, text)
+    elif text.startswith("@") or (text == "-" and _wants_tensor(argument)):
+        return _read(schema, argument, text)
+    else:
+        files = {}
     source = {"true": "True", "false": "False", "none": "None"}.get(text, text)
     try:
-        value = evaluate(parse_expression(source), {}, dtype, rng)
+        value = evaluate(parse_expression(source), files, dtype, rng)
     except ManifestError as error:
         fault = error.diagnostics[0]
         raise ArgumentError(
@@ -134,6 +137,22 @@ def _value(schema: FunctionSchema, argument: Argument, text: str, dtype: str, rn
             argument=argument.name,
         ) from error
     return as_argument(argument, value, dtype)
+
+
+_FILE = re.compile(r"@[^\s,\[\]]+")
+
+
+def _files_in_list(schema: FunctionSchema, argument: Argument, text: str) -> tuple[str, dict[str, Any]]:
+    """*text* with a name for every ``@file`` in it, and the array that each name stands for."""
+    files: dict[str, Any] = {}
+
+    def name_of(match: re.Match[str]) -> str:
+        name = f"file_{len(files)}"
+        files[name] = _read(schema, argument, match[0])
+        return name
+
+    source = f"[{text}]" if text.startswith("@") else text
+    return _FILE.sub(name_of, source), files
 
 
 def _is_word(argument: Argument, text: str) -> bool:
@@ -153,36 +172,49 @@ def _wants_tensor(argument: Argument) -> bool:
 
 def _read(schema: FunctionSchema, argument: Argument, text: str) -> Any:
     """The array in ``@file.npy``, ``@file.npz:name`` or, for ``-``, on standard input."""
-    name, _, member = text[1:].partition(":")
+    name, member = _file_and_member(text)
     try:
-        source = io.BytesIO(sys.stdin.buffer.read()) if text == "-" else Path(name)
-        loaded = np.load(source, allow_pickle=False)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        with io.BytesIO(sys.stdin.buffer.read()) if text == "-" else Path(name).open("rb") as source:
+            loaded = np.load(source, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                return loaded[_member(schema, loaded.files, name, member)]
+    except C10Error:
+        raise
+    except Exception as error:  # a damaged file makes NumPy and zipfile raise almost anything
         where = "standard input" if text == "-" else f"`{name}`"
         raise _unreadable(schema, argument, where, error) from error
-    if isinstance(loaded, np.ndarray):
-        return loaded
-    with loaded as archive:
-        return _member(schema, archive, name, member)
+    if member:
+        raise _refused(schema, "C10E410", f"`{name}` is one array, without names", f"write @{name}")
+    return loaded
 
 
-def _member(schema: FunctionSchema, archive: Any, name: str, member: str) -> Any:
-    """The array *member* of an .npz; its name may be left out where there is one."""
-    if not member and len(archive.files) == 1:
-        return archive[archive.files[0]]
-    if member in archive.files:
-        return archive[member]
-    listed = ", ".join(f"`{n}`" for n in archive.files) or "none"
-    fact = (
-        f"`{name}` has no array `{member}`; there is {listed}"
-        if member
-        else f"`{name}` has several: {listed}"
-    )
-    raise _refused(schema, "C10E410", fact, f"write @{name}:{archive.files[0] if archive.files else 'NAME'}")
+def _file_and_member(text: str) -> tuple[str, str]:
+    """The file in ``@file`` or ``@file:name``; a colon may also be part of the file's name."""
+    whole = text[1:]
+    name, colon, member = whole.rpartition(":")
+    return (name, member) if colon and not Path(whole).exists() else (whole, "")
+
+
+def _member(schema: FunctionSchema, names: list[str], file: str, member: str) -> str:
+    """The array of an .npz that is meant; its name may be left out where there is one."""
+    if member in names:
+        return member
+    if not member and len(names) == 1:
+        return names[0]
+    listed = ", ".join(f"`{name}`" for name in names)
+    if not names:
+        fact = f"`{file}` has no arrays"
+    elif member:
+        fact = f"`{file}` has no array `{member}`; there is {listed}"
+    else:
+        fact = f"`{file}` has several arrays: {listed}"
+    raise _refused(schema, "C10E410", fact, f"write @{file}:{names[0]}" if names else "give another file")
 
 
 def _unreadable(schema: FunctionSchema, argument: Argument, where: str, error: Exception) -> ArgumentError:
     reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+    if "allow_pickle" in reason:  # NumPy's advice is to load it unsafely
+        reason = "it is no array file, or has pickled objects in it"
     return ArgumentError(
         Diagnostic(
             "C10E411",

@@ -7,17 +7,20 @@ from typing import Any
 import click
 
 from c10cli.arrays.devices import device_of
-from c10cli.cli.session import Session
-from c10cli.cli.session import command as c10_command
+from c10cli.cli.session import Session, command as c10_command, complete_operator
+from c10cli.manifest.entry_point import EntryPoint
 from c10cli.manifest.link import Candidate, LinkedOperator
+from c10cli.manifest.model import CaseDecl, OperatorDecl
+from c10cli.manifest.signature import Definition, read_module
+from c10cli.schema import Argument
 
 
 @c10_command("show")
-@click.argument("op")
+@click.argument("op", shell_complete=complete_operator)
 def command(session: Session, op: str) -> int:
     """Schema, kernels with the reason for each choice, and cases of operator OP.
 
-    No kernel is imported.
+    No kernel is imported: what is said of its function is read in its source.
     """
     linked = session.load().find(op)
     if session.is_json:
@@ -30,25 +33,25 @@ def command(session: Session, op: str) -> int:
 
 def _lines(linked: LinkedOperator) -> list[str]:
     decl = linked.decl
-    lines = [str(decl.schema), f"  declared at {decl.schema_span}"]
-    lines += [f"  {decl.summary}"] if decl.summary else []
-    lines += ["", "Arguments"]
+    lines = [str(decl.schema), *([f"  {decl.summary}"] if decl.summary else [])]
+    lines += [f"  declared at {decl.schema_span}", "", "Arguments"]
     lines += [f"  {_argument_line(argument)}" for argument in decl.schema.arguments]
-    lines += ["", f"Dispatch table (the key comes from `{linked.handle.calling().dispatch_argument().name}`)"]
+    lines += ["", "Returns"]
+    lines += [f"  {returned}" for returned in decl.schema.returns] or ["  nothing"]
+    lines += ["", f"Dispatch table (the key comes from {_deciding(linked)})"]
     for key, candidates in linked.candidates.items():
         device = device_of(key)
         lines.append(f"  {key}" + ("" if device.available else f"  (no tensors here: {device.reason})"))
-        lines += [f"    {_candidate_line(candidate)}" for candidate in candidates]
+        lines += [f"    {line}" for candidate in candidates for line in _candidate_lines(candidate)]
     lines += [] if linked.candidates else ["  no kernels"]
-    lines += ["", f"Reference  {decl.reference.text if decl.reference else 'none'}"]
-    for dtype, tolerance in decl.tolerance.items():
-        lines.append(f"  {dtype}: rtol {tolerance.rtol:g}, atol {tolerance.atol:g}")
+    lines += ["", "Reference", *(f"  {line}" for line in _reference_lines(decl))]
+    lines += ["", "Cost", *(f"  {line}" for line in _cost_lines(decl))]
     lines += ["", "Cases"]
     lines += [f"  {_case_line(case)}" for case in decl.cases] or ["  none"]
     return lines
 
 
-def _argument_line(argument: Any) -> str:
+def _argument_line(argument: Argument) -> str:
     notes = [
         note
         for note, holds in (("keyword-only", argument.kwarg_only), ("written", argument.is_mutable))
@@ -57,13 +60,55 @@ def _argument_line(argument: Any) -> str:
     return f"{argument}" + (f"  ({', '.join(notes)})" if notes else "")
 
 
-def _candidate_line(candidate: Candidate) -> str:
+def _deciding(linked: LinkedOperator) -> str:
+    return ", then ".join(f"`{a.name}`" for a in linked.handle.calling().dispatch_arguments())
+
+
+def _candidate_lines(candidate: Candidate) -> list[str]:
+    """The variant, `*` for the registered one; the reason; where it is declared; where it is defined."""
     kernel = candidate.kernel
-    mark = "*" if candidate.taken else " "
-    return f"{mark} {kernel.name}  {kernel.entry_point.text}  [{candidate.reason}]  {kernel.span}"
+    status = f"{'registered' if candidate.taken else 'not registered'}: {candidate.reason}"
+    facts = [
+        f"needs {', '.join(kernel.requires)}" if kernel.requires else "",
+        f"cache {kernel.cache.text}" if kernel.cache else "",
+        "boxed" if kernel.boxed else "",
+        f"declared at {kernel.span}",
+    ]
+    return [
+        f"{'*' if candidate.taken else ' '} {kernel.name}  {kernel.entry_point.text}",
+        f"    {status}",
+        f"    {'; '.join(fact for fact in facts if fact)}",
+        *(f"    {line}" for line in _definition_lines(kernel.entry_point)),
+    ]
 
 
-def _case_line(case: Any) -> str:
+def _definition_lines(entry_point: EntryPoint) -> list[str]:
+    definition = _definition(entry_point)
+    if definition is None:
+        return []
+    said = f": {definition.summary}" if definition.summary else ""
+    return [f"defined at {entry_point.path}:{definition.line}{said}"]
+
+
+def _definition(entry_point: EntryPoint) -> Definition | None:
+    """What the source of a kernel file says; None for installed modules, and for what is not there."""
+    path = entry_point.path
+    return read_module(path).find(entry_point.attribute) if path else None
+
+
+def _reference_lines(decl: OperatorDecl) -> list[str]:
+    if decl.reference is None:
+        return ["none"]
+    lines = [decl.reference.text, *(f"  {line}" for line in _definition_lines(decl.reference))]
+    return lines + [f"  {dtype}: rtol {t.rtol:g}, atol {t.atol:g}" for dtype, t in decl.tolerance.items()]
+
+
+def _cost_lines(decl: OperatorDecl) -> list[str]:
+    costs = (("bytes", decl.cost.bytes), ("flops", decl.cost.flops))
+    return [f"{name}: {text}" for name, text in costs if text is not None] or ["not given"]
+
+
+def _case_line(case: CaseDecl) -> str:
     sizes = ", ".join(f"{name} in {list(values)}" for name, values in case.sweep.items())
     inputs = ", ".join(f"{name}={value}" for name, value in case.inputs.items())
     timed = "" if case.bench else "  (not timed)"
@@ -78,17 +123,9 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
         "summary": decl.summary,
         "file": decl.schema_span.file,
         "line": decl.schema_span.line,
-        "arguments": [
-            {
-                "name": a.name,
-                "type": str(a.type),
-                "default": a.default_source,
-                "keyword_only": a.kwarg_only,
-                "mutable": a.is_mutable,
-            }
-            for a in decl.schema.arguments
-        ],
+        "arguments": [_argument_dict(argument) for argument in decl.schema.arguments],
         "returns": [{"name": r.name, "type": str(r.type)} for r in decl.schema.returns],
+        "dispatch_arguments": [a.name for a in linked.handle.calling().dispatch_arguments()],
         "table": [
             {
                 "key": key,
@@ -100,27 +137,44 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
         ],
         "reference": decl.reference.text if decl.reference else None,
         "tolerance": {d: {"rtol": t.rtol, "atol": t.atol} for d, t in decl.tolerance.items()},
-        "cases": [
-            {
-                "name": case.name,
-                "sweep": {name: list(values) for name, values in case.sweep.items()},
-                "dtypes": list(case.dtypes),
-                "inputs": dict(case.inputs),
-                "bench": case.bench,
-            }
-            for case in decl.cases
-        ],
+        "cost": {"bytes": decl.cost.bytes, "flops": decl.cost.flops},
+        "cases": [_case_dict(case) for case in decl.cases],
+    }
+
+
+def _argument_dict(argument: Argument) -> dict[str, Any]:
+    return {
+        "name": argument.name,
+        "type": str(argument.type),
+        "default": argument.default_source,
+        "keyword_only": argument.kwarg_only,
+        "mutable": argument.is_mutable,
+    }
+
+
+def _case_dict(case: CaseDecl) -> dict[str, Any]:
+    return {
+        "name": case.name,
+        "sweep": {name: list(values) for name, values in case.sweep.items()},
+        "dtypes": list(case.dtypes),
+        "inputs": dict(case.inputs),
+        "bench": case.bench,
     }
 
 
 def _candidate_dict(candidate: Candidate) -> dict[str, Any]:
-    kernel = candidate.kernel
+    kernel, definition = candidate.kernel, _definition(candidate.kernel.entry_point)
     return {
         "name": kernel.name,
         "kernel": kernel.entry_point.text,
         "registered": candidate.taken,
         "reason": candidate.reason,
         "requires": list(kernel.requires),
+        "cache": kernel.cache.text if kernel.cache else None,
+        "boxed": kernel.boxed,
         "file": kernel.span.file,
         "line": kernel.span.line,
+        "source": str(kernel.entry_point.path) if definition else None,
+        "source_line": definition.line if definition else None,
+        "doc": definition.summary if definition else None,
     }

@@ -6,12 +6,11 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.session import Session
-from c10cli.cli.session import command as c10_command
+from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command
 
 if TYPE_CHECKING:
     from c10cli.verify.validate import Validation
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     "--require", multiple=True, metavar="KEY", help="A dispatch key whose kernels must have run here."
 )
 @click.option(
-    "--timeout", "timeout_s", type=float, default=60.0, show_default=True, help="Seconds for a kernel."
+    "--timeout", "timeout_s", type=SECONDS, default=60.0, show_default=True, help="Seconds for a kernel."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the random inputs.")
 def command(
     session: Session,
     manifest: str | None,
@@ -61,7 +60,7 @@ def command(
             seed=seed,
             begins=begins,
         )
-    _show(session, validation)
+    _show(session, validation, static)
     if not validation.ok:
         unreadable = validation.diagnostics[0].code == "C10E101"
         return 3 if unreadable else 1
@@ -74,14 +73,20 @@ def _progress(session: Session) -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _kernel: None
         return
+    from rich.text import Text
+
     with session.console(stderr=True).status("reading the manifest") as status:
-        yield status.update
+        yield lambda kernel: status.update(Text(kernel))  # text: a name may have brackets
 
 
-def _show(session: Session, validation: Validation) -> None:
+def _show(session: Session, validation: Validation, static: bool) -> None:
     if session.format == "github":
+        from c10cli.cli.annotations import annotation
+
         for diagnostic in validation.diagnostics:
-            session.echo(_annotation(diagnostic.as_dict()))
+            text = diagnostic.message + (f" ({diagnostic.help})" if diagnostic.help else "")
+            severity: Any = diagnostic.severity
+            session.echo(annotation(severity, diagnostic.code, text, diagnostic.span))
         return
     session.show_diagnostics(validation.diagnostics)
     if session.is_json:
@@ -97,50 +102,44 @@ def _show(session: Session, validation: Validation) -> None:
             skipped=[asdict(skipped) for skipped in validation.skipped],
         )
         return
-    for line in _lines(validation):
+    for line in _lines(validation, static):
         session.echo(line)
 
 
-def _lines(validation: Validation) -> list[str]:
+def _lines(validation: Validation, static: bool) -> list[str]:
     count = len(validation.diagnostics)
-    lines = [
-        f"{validation.registry}: {validation.operators} operators, {validation.kernels} kernels",
-        f"  sources  {validation.static} kernels checked without importing them",
-        f"  binding  {validation.bound} kernels imported and bound to their schemas",
-        f"  results  {validation.run} kernels run, {validation.cases} calls compared with the reference",
-    ]
+    lines = []
+    if validation.operators or validation.ok:  # otherwise nothing could be read, and nothing was checked
+        kernels, calls = _counted(validation.kernels, "kernel"), _counted(validation.cases, "call")
+        lines = [
+            f"{validation.registry}: {_counted(validation.operators, 'operator')}, {kernels}",
+            f"  sources  {_counted(validation.static, 'kernel')} checked, nothing imported",
+            f"  binding  {_counted(validation.bound, 'kernel')} imported and bound to the schema",
+            f"  results  {_counted(validation.run, 'kernel')} run, {calls} compared with the reference",
+        ]
     by_reason: dict[tuple[str, str], list[str]] = {}
     for s in validation.skipped:
         name = " ".join(part for part in (s.operator, s.dispatch_key, s.variant) if part)
         by_reason.setdefault((s.stage, s.reason), []).append(name)
     for (stage, reason), names in by_reason.items():
-        lines.append(f"  skipped  {_STAGES[stage]} {', '.join(names)}: {reason}")
-    lines.append("no findings" if not count else f"{count} finding{'s' if count > 1 else ''}")
+        shown = "all kernels" if len(names) == validation.kernels > 1 else _first(names)
+        lines.append(f"  skipped  {_STAGES[stage]} {shown}: {reason}")
+    if static and validation.kernels:
+        lines.append("  skipped  binding and run of all kernels: not asked for (--static)")
+    lines.append(_counted(count, "finding") if count else "no findings")
     return lines
 
 
+def _first(names: list[str]) -> str:
+    """*names*, or of very many the first: a registry may have ten thousand kernels."""
+    if len(names) <= _SHOWN_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _SHOWN_NAMES - 1])} and {len(names) - _SHOWN_NAMES + 1} more"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+_SHOWN_NAMES = 40
 _STAGES = {"static": "source check of", "bind": "binding of", "run": "run of"}
-
-
-def _annotation(data: dict[str, object]) -> str:
-    """One workflow command of GitHub Actions; its own characters are escaped as it wants."""
-    place = "".join(
-        f",{name}={_escaped(str(data[field]))}"
-        for name, field in (
-            ("file", "file"),
-            ("line", "line"),
-            ("col", "column"),
-            ("endColumn", "end_column"),
-        )
-        if data[field] is not None
-    )
-    text = f"{data['message']}" + (f" ({data['help']})" if data["help"] else "")
-    return f"::{data['severity']} title={data['code']}{place}::{text.replace('%', '%25')}".replace(
-        "\n", "%0A"
-    )
-
-
-def _escaped(text: str) -> str:
-    for character, code in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"), (":", "%3A"), (",", "%2C")):
-        text = text.replace(character, code)
-    return text

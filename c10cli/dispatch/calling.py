@@ -15,8 +15,7 @@ from c10cli.dispatch.generated import generate_call
 from c10cli.dispatch.stack import Stack
 from c10cli.dispatch.tensor_types import is_tensor
 from c10cli.errors import ArgumentError, Diagnostic, SchemaError
-from c10cli.schema import Argument, FunctionSchema
-from c10cli.schema import types as schema_types
+from c10cli.schema import Argument, FunctionSchema, types as schema_types
 from c10cli.schema.convert import is_sequence
 
 Function = Callable[..., Any]

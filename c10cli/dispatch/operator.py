@@ -23,6 +23,8 @@ class OperatorHandle:
 
     ``handle.call(x, y)`` is the fast call, a function generated from the
     schema; ``handle(x, y)`` is the same and explains wrong arguments better.
+    Values reach the kernel as they are, a list as the caller's own list; what
+    is left out comes from the schema's defaults, never from the kernel's.
     There is one handle per registration: after the operator is deregistered,
     every use raises `StaleHandleError`, also when its name is registered anew.
 

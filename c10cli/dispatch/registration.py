@@ -82,11 +82,9 @@ def kernel_registration(
 
     >>> from c10cli.dispatch import Dispatcher
     >>> op = define_op_schema("demo::same(Tensor x) -> Tensor", Dispatcher())
-    >>> builder = kernel_registration(op).kernel(lambda x: x).dispatch_key("CPU")
-    >>> builder.dispatch_key("CUDA")
-    Traceback (most recent call last):
-        ...
-    c10cli.errors.RegistrationError: error[C10E309] dispatch_key() is given twice
+    >>> with kernel_registration(op).kernel(lambda x: x).dispatch_key("CPU").register():
+    ...     op().keys()
+    (DispatchKey('CPU'),)
     """
     return KernelRegistrationBuilder(op, dispatcher)
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
-from c10cli.schema import FunctionSchema, Type
-from c10cli.schema import types as schema_types
+from c10cli.schema import FunctionSchema, Type, types as schema_types
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 

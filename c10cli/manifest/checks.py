@@ -110,7 +110,7 @@ def _check_function(
         return
     if definition.kind != "function" or definition.signature is None:
         result.skipped.append(
-            Skipped(str(operator.name), entry_point, f"signature of {name} is known only when it is imported")
+            Skipped(str(operator.name), entry_point, "its signature is known only when it is imported")
         )
         return
     reason = mismatch(operator.schema, definition.signature, has_cache=has_cache, boxed=boxed)

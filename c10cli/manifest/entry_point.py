@@ -16,6 +16,8 @@ _WRITE = "write `file.py:function`, relative to the manifest, or `package.module
 _USUAL = re.compile(
     r"([A-Za-z_][\w/]*\w\.py):([A-Za-z_]\w*)", re.ASCII
 )  # the long way takes five times as long
+# After the first, a part may be a keyword: `torch:ops.aten.random.from` is found by its name.
+_INSTALLED = re.compile(r"([A-Za-z_]\w*):([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", re.ASCII)
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -70,6 +72,9 @@ def parse_entry_point(text: str, folder: Path, span: Span | None = None) -> Entr
     match = _USUAL.fullmatch(text)
     if match and not keyword.iskeyword(match[2]):
         return EntryPoint(text, match[1], None, match[2], folder, span)
+    match = _INSTALLED.fullmatch(text)
+    if match and not any(map(keyword.iskeyword, (match[1], match[2].partition(".")[0]))):
+        return EntryPoint(text, None, match[1], match[2], folder, span)
     fault = _fault(text)
     if fault:
         message, help = fault

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from c10cli.arrays.devices import is_installed
+from c10cli.arrays.torch_words import with_torch_objects
 from c10cli.dispatch import Dispatcher, OperatorHandle
 from c10cli.dispatch.kernel import BoundKernel, CacheCreator, KernelFunction, bind_kernel
 from c10cli.dispatch.names import select_name
@@ -15,7 +16,7 @@ from c10cli.errors import C10Error, Diagnostic, RegistrationError, UnknownOperat
 from c10cli.manifest.load import require_manifest
 from c10cli.manifest.loading import load_entry_point
 from c10cli.manifest.model import KernelDecl, Manifest, OperatorDecl
-from c10cli.schema import OperatorName
+from c10cli.schema import FunctionSchema, OperatorName
 
 __all__ = ["Candidate", "LinkedOperator", "Registry", "link_manifest", "load_registry"]
 
@@ -25,6 +26,7 @@ class ManifestKernel:
     """A kernel of a manifest, loaded when a call first needs it."""
 
     kernel: KernelDecl
+    schema: FunctionSchema
 
     @property
     def name(self) -> str:
@@ -34,7 +36,10 @@ class ManifestKernel:
     def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
         """The function, its cache creator and whether it is boxed; imports their modules."""
         cache = load_entry_point(self.kernel.cache) if self.kernel.cache else None
-        return load_entry_point(self.kernel.entry_point), cache, self.kernel.boxed
+        function = load_entry_point(self.kernel.entry_point)
+        if self.kernel.arrays == "torch" and callable(function) and not self.kernel.boxed:
+            function = with_torch_objects(self.schema, function)
+        return function, cache, self.kernel.boxed
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class LinkedOperator:
             RegistrationError: C10E304, C10E305, C10E310, at its place in the manifest.
         """
         try:
-            return bind_kernel(self.decl.schema, ManifestKernel(kernel))
+            return bind_kernel(self.decl.schema, ManifestKernel(kernel, self.decl.schema))
         except RegistrationError as error:
             raise _placed(error, kernel) from error
 
@@ -101,6 +106,15 @@ class Registry:
         """
         return self.operators[select_name(name, list(self.operators))]
 
+    def kernels(self) -> list[tuple[LinkedOperator, Candidate]]:
+        """Every kernel with its operator, registered or not, in the manifest's order."""
+        return [
+            (linked, candidate)
+            for linked in self.operators.values()
+            for candidates in linked.candidates.values()
+            for candidate in candidates
+        ]
+
 
 def load_registry(path: str | Path, dispatcher: Dispatcher | None = None) -> Registry:
     """The operators and kernels of the manifest at *path*, registered entirely or not at all.
@@ -119,7 +133,7 @@ def load_registry(path: str | Path, dispatcher: Dispatcher | None = None) -> Reg
 
 def link_manifest(manifest: Manifest, dispatcher: Dispatcher | None = None) -> Registry:
     """The operators and kernels of *manifest*, registered; see `load_registry`."""
-    dispatcher = dispatcher or Dispatcher()
+    dispatcher = Dispatcher() if dispatcher is None else dispatcher
     installed = lru_cache(maxsize=None)(is_installed)  # one answer per package and registry
     with dispatcher.transaction():
         operators = {decl.name: _link_operator(decl, dispatcher, installed) for decl in manifest.operators}
@@ -136,7 +150,8 @@ def _link_operator(
         for candidate in candidates[key]:
             if candidate.taken:
                 kernel = candidate.kernel
-                dispatcher.register_kernel(handle, key, ManifestKernel(kernel), site=str(kernel.span))
+                source = ManifestKernel(kernel, decl.schema)
+                dispatcher.register_kernel(handle, key, source, site=str(kernel.span))
     return LinkedOperator(decl, handle, candidates)
 
 

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from c10cli.errors import Diagnostic, ManifestError
-from c10cli.manifest.document import REFUSED
+from c10cli.manifest.document import REFUSED, Document
 from c10cli.manifest.fields import Fields
 from c10cli.manifest.model import DisabledManifest, Manifest, OperatorDecl
-from c10cli.manifest.operators import OperatorReader
+from c10cli.manifest.operators import OperatorReader, read_defaults
 from c10cli.manifest.scalars import describe
 from c10cli.manifest.source import load_document
 from c10cli.schema import FunctionSchema
 
-__all__ = ["VERSION", "LoadResult", "load_manifest", "require_manifest"]
+__all__ = ["VERSION", "LoadResult", "ReadDocument", "load_manifest", "require_manifest"]
+
+# From a path, and what to call it, to what is written there.
+ReadDocument = Callable[[Path, str], Document]
 
 VERSION = 1
-MANIFEST_FIELDS = ("version", "operators", "include")
+MANIFEST_FIELDS = ("version", "operators", "include", "dialect", "arrays", "requires")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,13 @@ class LoadResult:
         return not self.diagnostics
 
 
-def load_manifest(path: str | Path) -> LoadResult:
-    """The manifest in the file at *path*, and all of its faults."""
-    state = _Loading()
+def load_manifest(path: str | Path, *, read: ReadDocument = load_document) -> LoadResult:
+    """The manifest in the file at *path*, and all of its faults.
+
+    Args:
+        read: how this file and those that it includes are read.
+    """
+    state = _Loading(read)
     with _collector_paused():
         loaded = _load_file(Path(path), str(path), (), state)
     disabled = tuple(state.disabled)
@@ -94,6 +101,7 @@ def _collector_paused() -> Iterator[None]:
 class _Loading:
     """What one run shares between the files it reads."""
 
+    read: ReadDocument
     disabled: list[DisabledManifest] = field(default_factory=list)
     seen: set[Path] = field(default_factory=set)
 
@@ -108,20 +116,21 @@ class _Loaded:
 
 
 def _load_file(path: Path, shown: str, ancestors: tuple[Path, ...], state: _Loading) -> _Loaded:
-    document = load_document(path, shown)
+    document = state.read(path, shown)
     fields = Fields(document)
     root = document.value
     if type(root) is not dict:
         if not fields.findings:
             kind = describe(root) if root is not REFUSED and root is not None else "empty"
-            message = f"`{shown}` must be a mapping with `version` and `operators`, but is {kind}"
+            message = f"`{document.file}` must be a mapping with `version` and `operators`, but is {kind}"
             fields.report("C10E106", message, document.span_at(0))
         return _Loaded([], fields.findings, is_manifest=False)
     required = ("version",) if "include" in root else ("version", "operators")
     fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
     _check_version(fields, root)
     entries = fields.items(root, "operators", "`operators`") or []
-    operators = _without_repeats(OperatorReader(fields, path.parent).read(entries), fields)
+    reader = OperatorReader(fields, path.parent, read_defaults(fields, root))
+    operators = _without_repeats(reader.read(entries), fields)
     for duplicate in document.take_remaining_duplicates():
         fields.repeated(duplicate, f"key `{duplicate.key}` is given twice")
     own = list(operators)

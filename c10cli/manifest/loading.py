@@ -123,7 +123,9 @@ def _refused(entry_point: EntryPoint, error: C10Error) -> RegistrationError:
 
 def _import_failed(entry_point: EntryPoint, error: BaseException) -> RegistrationError:
     path = entry_point.path
-    if path is not None and isinstance(error, FileNotFoundError) and error.filename == str(path.resolve()):
+    # Without its folder, the parent package is what is missing.
+    not_there = isinstance(error, FileNotFoundError | ModuleNotFoundError)
+    if path is not None and not_there and not path.is_file():
         return _not_found(entry_point, f"kernel file {_shown(entry_point)} does not exist")
     reason, todo = _why_not_imported(error, path)
     return _not_found(entry_point, f"{_shown(entry_point)} cannot be imported: {reason}", todo)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
+from c10cli.arrays.devices import Device, device_of
 from c10cli.errors import Diagnostic, Span
 from c10cli.manifest.document import Node
 from c10cli.manifest.entry_point import EntryPoint
-from c10cli.schema import FunctionSchema, OperatorName
+from c10cli.schema import Dialect, FunctionSchema, OperatorName
 
 __all__ = [
     "CaseDecl",
     "Cost",
+    "Defaults",
     "DisabledManifest",
     "KernelDecl",
     "Manifest",
     "OperatorDecl",
     "Tolerance",
+    "Waiver",
 ]
 
 PlainValue = bool | int | float | str | None
@@ -38,6 +42,21 @@ class Cost:
 
     bytes: str | None = None
     flops: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a manifest says once for all of its operators.
+
+    Args:
+        dialect: the language of its schemas.
+        arrays: of kernels that do not say whose arrays they take.
+        requires: packages that every kernel needs, beside its own.
+    """
+
+    dialect: Dialect = "strict"
+    arrays: str = ""
+    requires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +91,7 @@ class KernelDecl:
         requires: packages without which the variant is not taken.
         rank: the place among the key's candidates; 0 is the best.
         node: the mapping of the operator's kernels, by dispatch key.
+        arrays: the library whose arrays it takes; empty: the dispatch key's own.
     """
 
     dispatch_key: str
@@ -82,6 +102,7 @@ class KernelDecl:
     boxed: bool
     rank: int
     node: Node = field(repr=False, compare=False)
+    arrays: str = ""
 
     @property
     def span(self) -> Span:
@@ -89,9 +110,36 @@ class KernelDecl:
         return self.entry_point.span or self.key_span
 
     @property
+    def device(self) -> Device:
+        """What this machine has for the kernel's tensors."""
+        return device_of(self.dispatch_key, self.arrays)
+
+    @property
     def key_span(self) -> Span:
         """The place of the dispatch key."""
         return self.node.span(self.dispatch_key, "key")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A break of callers that an operator's owners accept until a day.
+
+    Args:
+        breaks: the kind of change, as `c10 diff` names it.
+        subject: the argument, return or dispatch key it is limited to; empty for all.
+        until: the last day on which it holds.
+    """
+
+    breaks: str
+    subject: str
+    reason: str
+    until: date
+    node: Node = field(repr=False, compare=False)
+
+    @property
+    def span(self) -> Span:
+        """The place of what it waives."""
+        return self.node.span("breaks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +154,7 @@ class OperatorDecl:
     cost: Cost
     cases: tuple[CaseDecl, ...]
     node: Node = field(repr=False, compare=False)
+    waivers: tuple[Waiver, ...] = ()
 
     @property
     def span(self) -> Span:

@@ -7,15 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from c10cli.arrays.devices import LIBRARIES
 from c10cli.dispatch.keys import DispatchKey
-from c10cli.errors import Diagnostic, ManifestError, SchemaError
+from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean
 from c10cli.manifest.cases import read_cases, read_tolerance
 from c10cli.manifest.document import REFUSED, Document, Node, text_offsets
 from c10cli.manifest.entry_point import EntryPoint, parse_entry_point
 from c10cli.manifest.fields import Fields
-from c10cli.manifest.model import Cost, KernelDecl, OperatorDecl
+from c10cli.manifest.model import Cost, Defaults, KernelDecl, OperatorDecl
 from c10cli.manifest.scalars import describe
+from c10cli.manifest.waivers import read_waivers
 from c10cli.schema import (
+    Dialect,
     FunctionSchema,
     is_optional_tensor,
     is_tensor,
@@ -23,22 +26,37 @@ from c10cli.schema import (
     parse_schema,
 )
 
-__all__ = ["OperatorReader"]
+__all__ = ["OperatorReader", "check_schema", "read_defaults"]
 
-OPERATOR_FIELDS = ("schema", "summary", "kernels", "reference", "tolerance", "cost", "cases")
-KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name")
+OPERATOR_FIELDS = ("schema", "summary", "kernels", "reference", "tolerance", "cost", "cases", "waive")
+KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays")
 COST_FIELDS = ("bytes", "flops")
 
+DIALECTS: tuple[Dialect, ...] = ("strict", "torch")
+
 _NAME = re.compile(r"\s*([A-Za-z_][\w.]*::[A-Za-z_][\w.]*)")
+
+
+_NO_DEFAULTS = Defaults()
+
+
+def read_defaults(fields: Fields, root: dict[str, Any]) -> Defaults:
+    """What the manifest *root* says for all of its operators."""
+    dialect = _choice(fields, root, "dialect", "`dialect`", DIALECTS)
+    arrays = _choice(fields, root, "arrays", "`arrays`", LIBRARIES)
+    # Where the dialect is none, only that is found: torch's takes nearly all schemas.
+    is_strict = dialect == "strict" or "dialect" not in root
+    return Defaults("strict" if is_strict else "torch", arrays, _packages(fields, root, "`requires`"))
 
 
 class OperatorReader:
     """Reads the operators of one document whose kernels are relative to *folder*."""
 
-    __slots__ = ("document", "fields", "folder", "keys")
+    __slots__ = ("defaults", "document", "fields", "folder", "keys")
 
-    def __init__(self, fields: Fields, folder: Path) -> None:
+    def __init__(self, fields: Fields, folder: Path, defaults: Defaults = _NO_DEFAULTS) -> None:
         self.fields = fields
+        self.defaults = defaults
         self.document: Document = fields.document
         self.folder = folder
         self.keys = DispatchKey.known_names()
@@ -61,6 +79,7 @@ class OperatorReader:
         tolerance = read_tolerance(self.fields, entry, owner)
         cost = self._cost(entry, owner)
         cases = read_cases(self.fields, entry, owner, schema)
+        waivers = read_waivers(self.fields, entry, owner)
         if schema is None:
             return None
         return OperatorDecl(
@@ -72,6 +91,7 @@ class OperatorReader:
             cost=cost,
             cases=cases,
             node=Node(self.document, entry),
+            waivers=waivers,
         )
 
     def _schema(self, entry: dict[str, Any], owner: str) -> FunctionSchema | None:
@@ -79,20 +99,13 @@ class OperatorReader:
         if text is None:
             return None
         try:
-            schema = parse_schema(text, "strict", file=self.document.file)
+            schema = parse_schema(text, self.defaults.dialect, file=self.document.file)
         except SchemaError as error:
             self.fields.findings += [self._schema_finding(entry, owner, text, d) for d in error.diagnostics]
             return None
-        if not any(map(_can_hold_tensor, schema.arguments)):
-            self.fields.report(
-                "C10E209",
-                f"`{schema.name}` has no tensor argument to dispatch on",
-                self.document.span(entry, "schema"),
-                notes=(
-                    "the first `Tensor` chooses the kernel, or else `Tensor[]`, `Tensor?` or `Tensor?[]`",
-                ),
-                help="give it a `Tensor` argument, such as `Tensor like`",
-            )
+        fault = check_schema(schema)
+        if fault is not None:
+            self.fields.findings.append(replace(fault, span=self.document.span(entry, "schema")))
             return None
         return schema
 
@@ -181,26 +194,24 @@ class OperatorReader:
             dispatch_key=key,
             entry_point=entry_point,
             name=options.get("name") or entry_point.name,
-            requires=options.get("requires") or (),
+            requires=tuple(dict.fromkeys((*self.defaults.requires, *options.get("requires", ())))),
             cache=options.get("cache"),
             boxed=options.get("boxed", False),
             rank=rank,
             node=kernels,
+            arrays=options.get("arrays") or self.defaults.arrays,
         )
 
     def _options(self, value: dict[str, Any], what: str) -> dict[str, Any] | None:
         """The fields of a kernel beside its entry point; None if they leave open how it is called."""
-        requires = self.fields.texts(value, "requires", f"`requires` of the {what}")
-        for index, package in enumerate(requires or ()):
-            if not all(part.isidentifier() for part in package.split(".")):
-                message = f"`{package}` in `requires` of the {what} is no import name"
-                self.fields.report("C10E106", message, self.document.span(value["requires"], index))
+        requires = _packages(self.fields, value, f"`requires` of the {what}")
+        arrays = _choice(self.fields, value, "arrays", f"`arrays` of the {what}", LIBRARIES)
         cache = self._entry_point(value, "cache", f"`cache` of the {what}")
         boxed = self.fields.flag(value, "boxed", f"`boxed` of the {what}", default=False)
         name = self.fields.text(value, "name", f"`name` of the {what}")
         if ("cache" in value and cache is None) or value.get("boxed", False) is not boxed:
             return None
-        return {"name": name, "requires": requires, "cache": cache, "boxed": boxed}
+        return {"name": name, "requires": requires, "cache": cache, "boxed": boxed, "arrays": arrays}
 
     def _entry_point(self, container: Any, key: Any, what: str) -> EntryPoint | None:
         text = self.fields.text(container, key, what)
@@ -230,6 +241,51 @@ def _owner(entry: dict[str, Any], index: int) -> str:
     schema = entry.get("schema")
     match = _NAME.match(schema) if type(schema) is str else None
     return f"`{match[1]}`" if match else f"operator {index + 1}"
+
+
+def _choice(fields: Fields, container: dict[str, Any], key: str, what: str, known: tuple[str, ...]) -> str:
+    """The one of *known* at *key*; empty where there is none."""
+    text = fields.text(container, key, what) if key in container else None
+    if text is None or text in known:
+        return text or ""
+    listed = ", ".join(f"`{name}`" for name in known)
+    place = fields.document.span(container, key)
+    fields.report(
+        "C10E106", f"{what} must be one of {listed}, not `{text}`", place, help=did_you_mean(text, known)
+    )
+    return ""
+
+
+def _packages(fields: Fields, container: dict[str, Any], what: str) -> tuple[str, ...]:
+    """The import names under `requires`."""
+    packages = fields.texts(container, "requires", what) or ()
+    for index, package in enumerate(packages):
+        if not all(part.isidentifier() for part in package.split(".")):
+            message = f"`{package}` in {what} is no import name"
+            fields.report("C10E106", message, fields.document.span(container["requires"], index))
+    return packages
+
+
+def check_schema(schema: FunctionSchema) -> Diagnostic | None:
+    """Why no operator can have *schema*; the torch dialect reads more than can be called."""
+    name = schema.name
+    if not any(map(_can_hold_tensor, schema.arguments)):
+        return Diagnostic(
+            "C10E209",
+            f"`{name}` has no tensor argument to dispatch on",
+            notes=("the first `Tensor` chooses the kernel, or else `Tensor[]`, `Tensor?` or `Tensor?[]`",),
+            help="give it a `Tensor` argument, such as `Tensor like`",
+        )
+    if schema.is_vararg or schema.is_varret:
+        fact = f"`{name}` has `...`, and an operator has a fixed number of arguments and returns"
+        return Diagnostic("C10E209", fact, help="write the arguments and returns out")
+    if not name.namespace:
+        return Diagnostic(
+            "C10E203", f"the operator name `{name}` has no namespace", help=f"write `aten::{name}`"
+        )
+    if len({argument.name for argument in schema.arguments}) < len(schema.arguments):
+        return Diagnostic("C10E206", f"an argument name of `{name}` is used twice", help="rename one")
+    return None
 
 
 def _can_hold_tensor(argument: Any) -> bool:

@@ -33,11 +33,13 @@ class Definition:
         kind: ``unknown`` for what only running the module would tell.
         signature: of a function; of a class, that of its constructor; None
             where it cannot be told.
+        summary: the first line of its docstring; empty where there is none.
     """
 
     kind: Kind
     line: int
     signature: Signature | None = None
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,7 @@ def _definition(node: ast.stmt) -> Definition:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return _function_definition(node)
     if isinstance(node, ast.ClassDef):
-        return Definition("class", line, _constructor(node))
+        return Definition("class", line, _constructor(node), _summary(node))
     if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, _LITERALS):
         is_plain = isinstance(node, ast.AnnAssign) or isinstance(node.targets[0], ast.Name)
         return Definition("value" if is_plain else "unknown", line)
@@ -209,11 +211,16 @@ def _definition(node: ast.stmt) -> Definition:
 def _function_definition(node: Function) -> Definition:
     names = [_decorator_name(decorator) for decorator in node.decorator_list]
     if not all(name in _TRANSPARENT or name == "classmethod" for name in names):
-        return Definition("unknown", node.lineno)
+        return Definition("unknown", node.lineno, summary=_summary(node))
     kind: Kind = "generator" if _is_generator(node) else "function"
     if isinstance(node, ast.AsyncFunctionDef):
         kind = "async function"
-    return Definition(kind, node.lineno, signature_of(node, skip_first="classmethod" in names))
+    signature = signature_of(node, skip_first="classmethod" in names)
+    return Definition(kind, node.lineno, signature, _summary(node))
+
+
+def _summary(node: Function | ast.ClassDef) -> str:
+    return (ast.get_docstring(node) or "").partition("\n")[0].strip()
 
 
 def _constructor(node: ast.ClassDef) -> Signature | None:

@@ -1,5 +1,10 @@
-"""What an operator is: the schema language, its values, and binding a call to a schema."""
+"""What an operator is: the schema language, its values, binding, inference and comparison."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from c10cli._lazy import lazy_names
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema, OperatorName
 from c10cli.schema.parser import Dialect, parse_name, parse_schema
 from c10cli.schema.types import (
@@ -35,6 +40,19 @@ from c10cli.schema.types import (
     is_tensor_list,
 )
 
+if TYPE_CHECKING:
+    from c10cli.schema.compat import compare_schemas
+    from c10cli.schema.finding import Finding, is_backward_compatible, is_forward_compatible
+    from c10cli.schema.infer import infer_schema, type_of
+
+# Reading a manifest needs none of these.
+_LATER = {
+    "c10cli.schema.compat": "compare_schemas",
+    "c10cli.schema.finding": "Finding is_backward_compatible is_forward_compatible",
+    "c10cli.schema.infer": "infer_schema type_of",
+}
+__getattr__, __dir__, _ = lazy_names(__name__, _LATER)
+
 __all__ = [
     "ANY",
     "BASE_TYPES",
@@ -59,6 +77,7 @@ __all__ = [
     "ClassType",
     "Dialect",
     "DictType",
+    "Finding",
     "FunctionSchema",
     "GenericType",
     "ListType",
@@ -68,9 +87,14 @@ __all__ = [
     "Type",
     "UnionType",
     "VarType",
+    "compare_schemas",
+    "infer_schema",
+    "is_backward_compatible",
+    "is_forward_compatible",
     "is_optional_tensor",
     "is_tensor",
     "is_tensor_list",
     "parse_name",
     "parse_schema",
+    "type_of",
 ]

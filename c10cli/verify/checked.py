@@ -12,8 +12,8 @@ from c10cli.dispatch.describe import describe
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.tensor_types import is_tensor, key_of
 from c10cli.errors import ArgumentError, Diagnostic, KernelError
-from c10cli.schema import Argument, FunctionSchema, Type
-from c10cli.schema import types as schema_types
+from c10cli.schema import Argument, FunctionSchema, Type, types as schema_types
+from c10cli.schema.model import AliasInfo
 from c10cli.verify.inputs import Arguments, tensors_of
 
 
@@ -34,11 +34,7 @@ def call_checked(
             memory with an argument without saying so.
     """
     check_keys(schema, arguments)
-    before = {
-        argument.name: [to_numpy(t).copy() for t in tensors_of(arguments[argument.name])]
-        for argument in schema.arguments
-        if not argument.is_mutable
-    }
+    before = {a.name: _snapshot(arguments[a.name]) for a in schema.arguments if not a.is_mutable}
     returns = _returns(schema, kernel, _call(schema, kernel, function, arguments))
     _check_unchanged(schema, kernel, arguments, before)
     _check_aliases(schema, kernel, arguments, returns)
@@ -76,7 +72,7 @@ def _call(schema: FunctionSchema, kernel: str, function: Callable[..., Any], arg
         return function(*positional, **keywords)
     except KernelError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a kernel must not end the command
         shown = ", ".join(f"`{name}`: {describe(value)}" for name, value in arguments.items())
         text = " ".join(str(error).split()) or "no message"
         raise KernelError(
@@ -159,24 +155,38 @@ def _fits(declared: Type, value: Any) -> bool:
     return isinstance(value, accepted) and (accepted[0] is bool or not isinstance(value, bool))
 
 
-def _check_unchanged(
-    schema: FunctionSchema, kernel: str, arguments: Arguments, before: dict[str, list[Any]]
-) -> None:
-    for name, copies in before.items():
-        for tensor, copy in zip(tensors_of(arguments[name]), copies, strict=True):
-            now = to_numpy(tensor)
-            if now.dtype != copy.dtype or now.shape != copy.shape or not _same_bytes(now, copy):
-                raise KernelError(
-                    Diagnostic(
-                        "C10E505",
-                        f"kernel `{kernel}` of `{schema.name}` changed argument `{name}`",
-                        notes=(f"the schema is {schema}",),
-                        help=f"write to a copy, or declare it in the schema: `Tensor(a!) {name}`",
-                    ),
-                    operator=str(schema.name),
-                    kernel=kernel,
-                    argument=name,
-                )
+def _check_unchanged(schema: FunctionSchema, kernel: str, arguments: Arguments, before: Arguments) -> None:
+    for name, snapshot in before.items():
+        if not _is_unchanged(arguments[name], snapshot):
+            raise KernelError(
+                Diagnostic(
+                    "C10E505",
+                    f"kernel `{kernel}` of `{schema.name}` changed argument `{name}`",
+                    notes=(f"the schema is {schema}",),
+                    help=f"write to a copy, or declare it in the schema: `Tensor(a!) {name}`",
+                ),
+                operator=str(schema.name),
+                kernel=kernel,
+                argument=name,
+            )
+
+
+def _snapshot(value: Any) -> Any:
+    """A copy of an argument to compare it with later; tensors come as arrays."""
+    if isinstance(value, list | tuple):
+        return [_snapshot(element) for element in value]
+    return to_numpy(value).copy() if is_tensor(value) else value
+
+
+def _is_unchanged(value: Any, snapshot: Any) -> bool:
+    if isinstance(snapshot, list):
+        return len(value) == len(snapshot) and all(map(_is_unchanged, value, snapshot))
+    if not isinstance(snapshot, np.ndarray):
+        return type(value) is type(snapshot) and (value is snapshot or value == snapshot)
+    if not is_tensor(value):
+        return False
+    now = to_numpy(value)
+    return now.dtype == snapshot.dtype and now.shape == snapshot.shape and _same_bytes(now, snapshot)
 
 
 def _same_bytes(left: Any, right: Any) -> bool:
@@ -200,16 +210,24 @@ def _check_aliases(
 def _announced(declared: Argument, argument: Argument) -> bool:
     if declared.alias is None or argument.alias is None:
         return False
-    wildcard = "*" in (*declared.alias.before, *argument.alias.before, *argument.alias.after)
-    return wildcard or bool(declared.alias.sets & argument.alias.sets)
+    if _has_wildcard(declared.alias) or _has_wildcard(argument.alias):
+        return True
+    return bool(declared.alias.sets & argument.alias.sets)
+
+
+def _has_wildcard(alias: AliasInfo) -> bool:
+    """Whether the value, or an element of it, may be in any set."""
+    inside = alias.element is not None and _has_wildcard(alias.element)
+    return inside or "*" in (*alias.before, *alias.after)
 
 
 def _share_memory(left: Any, right: Any) -> bool:
-    """Whether two tensors overlap in memory; False where they are not in host memory."""
+    """Whether two tensors overlap in memory; False where they are not plain arrays in host memory."""
     if left is right:
         return True
-    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
+    if not all(key_of(tensor) is DispatchKey.CPU for tensor in (left, right)):
         return False
+    left, right = to_numpy(left), to_numpy(right)
     return np.may_share_memory(left, right) and np.shares_memory(left, right, max_work=-1)
 
 

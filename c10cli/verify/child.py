@@ -1,13 +1,15 @@
 """Child processes that take items of work one by one: what one item does to its process, the others survive.
 
-The parent sends one JSON object on standard input; the child answers with
+The parent sends one line of JSON on standard input; the child answers with
 JSON lines on its original standard output: ``{"begins": item}``, then
 ``{"item": item, "result": …}``.  Whatever else is printed in the child goes to
-standard error, so that it cannot be taken for an answer.
+standard error, so that it cannot be taken for an answer.  The parent keeps
+the child's standard input open: when it ends, the parent is gone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -17,7 +19,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 __all__ = ["Ended", "run_items", "serve"]
@@ -26,6 +27,18 @@ Fields = Mapping[str, Any]
 
 # For starting the interpreter and importing the kernel's libraries.
 _START_UP_S = 120.0
+# For leaving, after the last answer; a thread that a kernel left behind may never.
+_LEAVING_S = 2.0
+
+# The child searches the parent's folders for modules: `-m` would put the
+# current one first, where a `json.py` would shadow the standard library's.
+_START = """\
+import sys
+module, sys.path[:] = sys.argv[1], sys.argv[2:]
+del sys.argv[1:]
+import runpy
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,7 @@ def run_items(
     timeout_s: float,
     begins: Callable[[int], None] = lambda _item: None,
 ) -> Iterator[tuple[int, Fields | Ended]]:
-    """Each of *items* with its result from ``python -m module``.
+    """Each of *items* with its result from *module*, run as a child process.
 
     An item that takes its process down, or takes longer than *timeout_s*,
     gets an `Ended`; a new process goes on with the next one.
@@ -78,18 +91,28 @@ def serve(prepare: Callable[[Fields], Callable[[int], Fields]]) -> None:
     Args:
         prepare: takes the job and gives the function that does one item.
     """
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    parent, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
     os.dup2(2, 1)
 
     def answer(**fields: object) -> None:
         answers.write(json.dumps(fields, allow_nan=False) + "\n")
         answers.flush()
 
-    job = json.load(sys.stdin)
+    job = json.loads(parent.readline())
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     do_item = prepare(job)
     for item in job["items"]:
         answer(begins=item)
         answer(item=item, result=do_item(item))
+
+
+def _end_with(parent: IO[str]) -> None:
+    """Wait for the end of the parent's pipe, then leave, whatever is going on."""
+    parent.read()
+    os._exit(1)
 
 
 class _Child:
@@ -97,46 +120,44 @@ class _Child:
 
     def __init__(self, module: str, job: Fields) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            [sys.executable, "-c", _START, module, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": _search_path()},
+            start_new_session=True,  # so that what a kernel starts can be ended with it
         )
         self._answers: queue.Queue[Fields | None] = queue.Queue()
         self._errors: list[str] = []
-        self._timed_out = False
-        readers = ((self._read_answers, self._process.stdout), (self._read_errors, self._process.stderr))
-        self._threads = [
-            threading.Thread(target=reader, args=(pipe,), daemon=True) for reader, pipe in readers
+        self._timed_out = self._ended = False
+        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        assert stdin is not None  # all three were asked for
+        assert stdout is not None
+        assert stderr is not None
+        self._job = stdin
+        self._readers = [
+            (threading.Thread(target=reader, args=(pipe,), daemon=True), pipe)
+            for reader, pipe in ((self._read_answers, stdout), (self._read_errors, stderr))
         ]
-        for thread in self._threads:
+        for thread, _ in self._readers:
             thread.start()
-        self._send(json.dumps(job).encode())
-
-    def _send(self, text: bytes) -> None:
-        pipe = self._process.stdin
-        assert pipe is not None  # it was asked for
-        try:
-            with pipe:
-                pipe.write(text)
-        except BrokenPipeError:  # the process died at once; its end is found where answers are read
-            pass
+        # Where the process died at once, its end is found where answers are read.
+        with contextlib.suppress(BrokenPipeError):
+            stdin.write(json.dumps(job).encode() + b"\n")
+            stdin.flush()
 
     def answer(self, limit_s: float) -> Fields | None:
         """The next answer; None where the process ended, or gave none in *limit_s* and was killed."""
         try:
             return self._answers.get(timeout=limit_s)
         except queue.Empty:
-            self._timed_out = True
-            self._process.kill()
+            # A process that ended can leave another one behind that keeps its pipe open.
+            self._timed_out = self._process.poll() is None
             return None
 
     def cause_of_end(self, timeout_s: float) -> Ended:
         """Why there was no answer."""
-        code = self._process.wait()
-        for thread in self._threads:
-            thread.join()
+        self._end(0.0 if self._timed_out else _LEAVING_S)
+        code = self._process.returncode
         if self._timed_out:
             return Ended(True, f"took longer than {timeout_s:g} s and was stopped")
         words = f"; its last words: {self._errors[-1]}" if self._errors else ""
@@ -147,15 +168,24 @@ class _Child:
     def __enter__(self) -> _Child:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        if exc[0] is not None:
-            self._process.kill()
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        self._end(_LEAVING_S if kind is None else 0.0)
+
+    def _end(self, patience_s: float) -> None:
+        """Wait *patience_s* for the process to leave, then end it and all it started."""
+        if self._ended:
+            return
+        self._ended = True
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience_s)
+        _kill_group(self._process)
         self._process.wait()
-        for thread in self._threads:
-            thread.join()
-        for pipe in (self._process.stdout, self._process.stderr):
-            assert pipe is not None  # both were asked for
-            pipe.close()
+        with contextlib.suppress(BrokenPipeError):  # of a job that was never read
+            self._job.close()
+        for thread, pipe in self._readers:
+            thread.join(_LEAVING_S)
+            if not thread.is_alive():  # else a process that left the group still holds the other end
+                pipe.close()
 
     def _read_answers(self, pipe: IO[bytes]) -> None:
         for line in pipe:
@@ -172,15 +202,19 @@ class _Child:
                 self._errors = [*self._errors[-19:], text]
 
 
-def _search_path() -> str:
-    """PYTHONPATH for a child that finds the same c10cli and the same modules as this process."""
-    package_root = str(Path(__file__).resolve().parents[2])
-    given = os.environ.get("PYTHONPATH")
-    return os.pathsep.join([*([given] if given else []), package_root])
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End *process* and the processes that it started and left running."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    # macOS says PermissionError where only a zombie is left.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _signal_name(number: int) -> str:
     try:
-        return signal.Signals(number).name
+        name = signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+    return f"{name}, which the system sends when memory runs out" if name == "SIGKILL" else name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,9 @@ from c10cli.arrays.placement import place
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.tensor_types import is_tensor
-from c10cli.errors import ArgumentError, Diagnostic
+from c10cli.errors import ArgumentError, Diagnostic, ManifestError, Span
 from c10cli.manifest.model import CaseDecl, OperatorDecl
-from c10cli.schema import Argument
-from c10cli.schema import types as schema_types
+from c10cli.schema import Argument, types as schema_types
 
 Arguments = dict[str, Any]
 
@@ -59,7 +59,7 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
     every kernel and every process gets the same.
 
     Raises:
-        ManifestError: C10E110, an expression cannot be evaluated.
+        ManifestError: C10E110, an expression cannot be evaluated; at its place.
         ArgumentError: C10E404, C10E405, the values do not fit the schema.
     """
     text = f"{decl.name}/{point.label}/{seed}"
@@ -68,10 +68,22 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
     given = {}
     for name, source in point.case.inputs.items():
         value = source
-        if isinstance(source, str):
-            value = evaluate(parse_expression(source), point.values, point.dtype, rng)
-        given[name] = as_argument(by_name[name], value, point.dtype)
-    return decl.schema.bind((), given, is_tensor=is_tensor)
+        with _findings_at(point.case.node.child("inputs").span(name), point):
+            if isinstance(source, str):
+                value = evaluate(parse_expression(source), point.values, point.dtype, rng)
+            given[name] = as_argument(by_name[name], value, point.dtype)
+    with _findings_at(point.case.span, point):
+        return decl.schema.bind((), given, is_tensor=is_tensor)
+
+
+@contextmanager
+def _findings_at(span: Span, point: CasePoint) -> Iterator[None]:
+    """Give what is found about *point* its place in the manifest."""
+    try:
+        yield
+    except (ManifestError, ArgumentError) as error:
+        placed = [replace(d, span=span).with_notes(f"in case {point.label}") for d in error.diagnostics]
+        raise type(error)(*placed, **error.facts) from (error.__cause__ or error)
 
 
 def as_argument(argument: Argument, value: Any, dtype: str) -> Any:
@@ -101,20 +113,23 @@ def _as_array(argument: Argument, value: Any, dtype: str) -> Any:
         raise ArgumentError(Diagnostic("C10E405", fact, help=todo), argument=argument.name) from error
 
 
-def place_arguments(arguments: Arguments, dispatch_key: DispatchKey | str) -> Arguments:
+def place_arguments(arguments: Arguments, dispatch_key: DispatchKey | str, library: str = "") -> Arguments:
     """*arguments* with every NumPy array as a tensor of *dispatch_key*.
+
+    Args:
+        library: whose tensors the kernel takes; empty: the usual ones of the key.
 
     Raises:
         DispatchError: C10E607, this machine can make none.
     """
-    return {name: _placed(value, dispatch_key) for name, value in arguments.items()}
+    return {name: _placed(value, dispatch_key, library) for name, value in arguments.items()}
 
 
-def _placed(value: Any, dispatch_key: DispatchKey | str) -> Any:
+def _placed(value: Any, dispatch_key: DispatchKey | str, library: str) -> Any:
     if isinstance(value, np.ndarray):
-        return place(value, dispatch_key)
+        return place(value, dispatch_key, library)
     if isinstance(value, list) and any(isinstance(element, np.ndarray) for element in value):
-        return [_placed(element, dispatch_key) for element in value]
+        return [_placed(element, dispatch_key, library) for element in value]
     return value
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,11 @@ import numpy as np
 from c10cli.arrays.compare import compare_arrays
 from c10cli.arrays.placement import to_numpy
 from c10cli.dispatch.describe import describe
-from c10cli.errors import C10Error, Diagnostic, KernelError
+from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.loading import load_entry_point
 from c10cli.manifest.model import OperatorDecl, Tolerance
+from c10cli.schema import FunctionSchema
 from c10cli.verify.checked import call_checked
 from c10cli.verify.inputs import (
     Arguments,
@@ -21,7 +23,6 @@ from c10cli.verify.inputs import (
     copy_tensors,
     make_arguments,
     place_arguments,
-    tensors_of,
 )
 
 # Where a manifest has no tolerance for a dtype: some ten times the rounding of one operation.
@@ -43,11 +44,13 @@ class Expectation:
     Args:
         returns: the reference's results, as arrays; None where the operator
             has no reference.
+        written: what the mutable arguments hold after the call.
     """
 
     point: CasePoint
     arguments: Arguments
     returns: tuple[Any, ...] | None
+    written: Mapping[str, Any] = field(default_factory=dict)
 
 
 def expect(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Expectation:
@@ -61,8 +64,9 @@ def expect(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Expectatio
     if decl.reference is None:
         return Expectation(point, arguments, None)
     reference = load_entry_point(decl.reference)
+    given = copy_tensors(arguments)
     try:
-        returns = call_checked(decl.schema, decl.reference.text, reference, copy_tensors(arguments))
+        returns = call_checked(decl.schema, decl.reference.text, reference, given)
     except KernelError as error:
         reason = error.diagnostics[0]
         raise KernelError(
@@ -75,7 +79,19 @@ def expect(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Expectatio
             ),
             operator=str(decl.name),
         ) from error
-    return Expectation(point, arguments, returns)
+    return Expectation(point, arguments, returns, _written(decl.schema, given, returns))
+
+
+def _written(schema: FunctionSchema, arguments: Arguments, returns: tuple[Any, ...]) -> dict[str, Any]:
+    """What each mutable argument holds: the return that it is, or else what was written there."""
+    written = {}
+    for argument in schema.arguments:
+        if argument.alias is not None and argument.is_mutable:
+            sets = argument.alias.written_sets
+            values = zip(schema.returns, returns, strict=True)
+            same = [value for declared, value in values if declared.alias and declared.alias.sets & sets]
+            written[argument.name] = same[0] if same else arguments[argument.name]
+    return written
 
 
 def check_kernel(
@@ -84,48 +100,67 @@ def check_kernel(
     function: Callable[..., Any],
     dispatch_key: str,
     expectation: Expectation,
+    *,
+    arrays: str = "",
 ) -> tuple[Diagnostic, ...]:
-    """What is wrong with *function* on the arguments of *expectation*; nothing where it is right.
+    """Where *function* differs from the reference on the arguments of *expectation*.
 
     Args:
         kernel: its name, for messages.
         function: takes the schema's arguments.
         dispatch_key: where the arguments are placed.
+        arrays: the library whose tensors it takes; empty: the usual one of the key.
 
     Raises:
+        KernelError: the call breaks what the schema promises; see `call_checked`.
+            Its cause is what the kernel raised.
         DispatchError: C10E607, this machine makes no tensor of *dispatch_key*.
     """
-    arguments = place_arguments(copy_tensors(expectation.arguments), dispatch_key)
+    arguments = place_arguments(copy_tensors(expectation.arguments), dispatch_key, arrays)
     try:
         returns = call_checked(decl.schema, kernel, function, arguments)
-    except C10Error as error:
-        notes = (f"in case {expectation.point.label}",)
-        return tuple(diagnostic.with_notes(*notes) for diagnostic in error.diagnostics)
-    return check_returns(decl, kernel, returns, expectation)
+    except KernelError as error:
+        noted = [d.with_notes(f"in case {expectation.point.label}") for d in error.diagnostics]
+        raise KernelError(*noted, **error.facts) from (error.__cause__ or error)
+    return _differences(decl, kernel, arguments, returns, expectation)
 
 
-def check_returns(
-    decl: OperatorDecl, kernel: str, returns: tuple[Any, ...], expectation: Expectation
+def _differences(
+    decl: OperatorDecl,
+    kernel: str,
+    arguments: Arguments,
+    returns: tuple[Any, ...],
+    expectation: Expectation,
 ) -> tuple[Diagnostic, ...]:
-    """Where *returns* differ from what the reference gives; nothing without a reference."""
+    """A finding for each return and written argument that is not as the reference gives it."""
     if expectation.returns is None:
         return ()
+    compared = [
+        (f"return `{declared.name or index}`", actual, expected)
+        for index, (declared, actual, expected) in enumerate(
+            zip(decl.schema.returns, returns, expectation.returns, strict=True)
+        )
+    ]
+    compared += [(f"argument `{n}`", arguments[n], expected) for n, expected in expectation.written.items()]
     found = []
-    for index, (actual, expected) in enumerate(zip(returns, expectation.returns, strict=True)):
+    for what, actual, expected in compared:
         fact = _difference(decl, actual, expected)
         if fact:
-            name = decl.schema.returns[index].name or str(index)
-            found.append(_wrong(decl, kernel, name, fact, expectation))
+            found.append(_wrong(decl, kernel, what, fact, expectation))
     return tuple(found)
 
 
 def _difference(decl: OperatorDecl, actual: Any, expected: Any) -> str:
     got, wanted = _arrays(actual), _arrays(expected)
     if len(got) != len(wanted):
-        return f"{len(got)} tensors where the reference gives {len(wanted)}"
+        return f"{len(got)} values where the reference gives {len(wanted)}"
     for one, other in zip(got, wanted, strict=True):
         if _kind(one) != _kind(other):
             return f"the dtype is {one.dtype} where the reference gives {other.dtype}"
+        if _kind(one) in "USO":
+            if one != other:
+                return f"it is {one!s} where the reference gives {other!s}"
+            continue
         tolerance = tolerance_of(decl, one.dtype.name)
         mismatch = compare_arrays(one, other, rtol=tolerance.rtol, atol=tolerance.atol)
         if mismatch:
@@ -134,11 +169,9 @@ def _difference(decl: OperatorDecl, actual: Any, expected: Any) -> str:
 
 
 def _arrays(value: Any) -> list[Any]:
-    """A result as arrays to compare: tensors read, numbers as 0-d arrays."""
-    tensors = tensors_of(value)
-    if tensors:
-        return [to_numpy(tensor) for tensor in tensors]
-    return [] if isinstance(value, list | tuple) or value is None else [np.asarray(value)]
+    """A result as arrays to compare: tensors read, anything else as 0-d arrays, None left out."""
+    elements = value if isinstance(value, list | tuple) else [value]
+    return [to_numpy(e) if is_tensor(e) else np.asarray(e) for e in elements if e is not None]
 
 
 def _kind(array: Any) -> str:
@@ -149,14 +182,14 @@ def _kind(array: Any) -> str:
 
 def tolerance_of(decl: OperatorDecl, dtype: str) -> Tolerance:
     """How far a result of *dtype* may be from the reference: the manifest's word, or the default."""
-    return decl.tolerance.get(dtype) or _DEFAULT_TOLERANCE.get(dtype, _EXACT)
+    return decl.tolerance.get(dtype, _DEFAULT_TOLERANCE.get(dtype, _EXACT))
 
 
-def _wrong(decl: OperatorDecl, kernel: str, name: str, fact: str, expectation: Expectation) -> Diagnostic:
+def _wrong(decl: OperatorDecl, kernel: str, what: str, fact: str, expectation: Expectation) -> Diagnostic:
     shown = ", ".join(f"`{n}`: {describe(v)}" for n, v in expectation.arguments.items())
     return Diagnostic(
         "C10E504",
-        f"kernel `{kernel}` of `{decl.name}` differs from the reference in return `{name}`: {fact}",
+        f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {fact}",
         place=f"case {expectation.point.label} of {decl.name}",
         notes=(f"the arguments are {shown}",),
         help="correct the kernel, or widen `tolerance:` with a reason",

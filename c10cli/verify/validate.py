@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from c10cli.arrays.devices import device_of
 from c10cli.errors import Diagnostic
-from c10cli.manifest.checks import check_manifest
+from c10cli.manifest.checks import CheckResult, check_operator
 from c10cli.manifest.link import Candidate, LinkedOperator, link_manifest
 from c10cli.manifest.load import load_manifest
+from c10cli.manifest.model import KernelDecl, Manifest
 from c10cli.verify.child import Ended, Fields, run_items
-from c10cli.verify.worker import kernels_of
 
 __all__ = ["SkippedCheck", "Validation", "validate"]
+
+Kernels = list[tuple[LinkedOperator, Candidate]]
 
 _WORKER = "c10cli.verify.worker"
 
@@ -86,88 +87,151 @@ def validate(
     validation = Validation(path, diagnostics=list(loaded.diagnostics))
     if loaded.manifest is None:
         return validation
-    validation.operators = len(loaded.manifest.operators)
-    validation.kernels = sum(len(operator.kernels) for operator in loaded.manifest.operators)
-    checked = check_manifest(loaded.manifest)
-    validation.diagnostics = _in_order([*validation.diagnostics, *checked.diagnostics])
-    validation.static = validation.kernels - len(checked.skipped)
-    validation.skipped += [
-        SkippedCheck(s.operator, "", s.entry_point.text, "static", s.reason) for s in checked.skipped
-    ]
+    faults = _check_sources(validation, loaded.manifest)
     # A manifest with faults is not registered, so there is nothing to bind its kernels to.
-    if not static and not loaded.own:
-        kernels = kernels_of(link_manifest(loaded.manifest))
-        faulty = {str(d.span) for d in checked.diagnostics}
-        _import_and_run(validation, kernels, faulty, run, timeout_s, seed, begins)
-        _require(validation, kernels, require)
+    if not loaded.own:
+        checking = _Checking(validation, link_manifest(loaded.manifest).kernels(), faults)
+        if static:
+            checking.skip_all("only the sources were checked")
+        else:
+            checking.run_all(run, timeout_s, seed, begins)
+        validation.diagnostics += checking.missing(require)
+    validation.diagnostics = _in_order(validation.diagnostics)
     return validation
 
 
-def _import_and_run(
-    validation: Validation,
-    kernels: list[tuple[LinkedOperator, Candidate]],
-    faulty: set[str],
-    run: bool,
-    timeout_s: float,
-    seed: int,
-    begins: Callable[[str], None],
-) -> None:
-    """Bind and run what can be, in child processes; *faulty* places have their finding already."""
-    possible = []
-    for place, (linked, candidate) in enumerate(kernels):
-        if candidate.missing:
-            _skip(validation, linked, candidate, "bind", candidate.reason)
-        elif str(candidate.kernel.span) not in faulty:
-            possible.append(place)
-    job = {"registry": str(validation.registry.absolute()), "run": run, "seed": seed}
-    answers = run_items(
-        _WORKER,
-        job,
-        possible,
-        timeout_s=timeout_s,
-        begins=lambda place: begins(_name(*kernels[place])),
-    )
-    for place, answer in answers:
-        linked, candidate = kernels[place]
-        if isinstance(answer, Ended):
-            validation.diagnostics.append(_fatal(linked, candidate, answer))
+@dataclass(frozen=True, slots=True)
+class _Faults:
+    """What the sources were found to be wrong in, so that no later stage finds it again.
+
+    Args:
+        places: of the entry points with a finding.
+        operators: those whose reference, cost or cases have one.
+    """
+
+    places: set[str] = field(default_factory=set)
+    operators: set[str] = field(default_factory=set)
+
+
+def _check_sources(validation: Validation, manifest: Manifest) -> _Faults:
+    """Make the checks that import nothing."""
+    checked, faults = CheckResult(), _Faults()
+    for operator in manifest.operators:
+        seen = len(checked.diagnostics)
+        check_operator(operator, checked)
+        found = {str(finding.span) for finding in checked.diagnostics[seen:]}
+        places = {place for kernel in operator.kernels for place in _places(kernel)}
+        faults.places.update(found & places)
+        if found - places:
+            faults.operators.add(str(operator.name))
+    validation.diagnostics += checked.diagnostics
+    unseen = {str(s.entry_point.span) for s in checked.skipped}
+    kernels = [kernel for operator in manifest.operators for kernel in operator.kernels]
+    validation.operators = len(manifest.operators)
+    validation.kernels = len(kernels)
+    validation.static = sum(not unseen & _places(kernel) for kernel in kernels)
+    validation.skipped += [
+        SkippedCheck(s.operator, "", s.entry_point.text, "static", s.reason) for s in checked.skipped
+    ]
+    return faults
+
+
+def _places(kernel: KernelDecl) -> set[str]:
+    """Where the entry points of *kernel* stand in the manifest."""
+    return {str(entry.span) for entry in (kernel.entry_point, kernel.cache) if entry is not None}
+
+
+class _Checking:
+    """The stages that import: kernels are bound, and run, in child processes."""
+
+    def __init__(self, validation: Validation, kernels: Kernels, faults: _Faults) -> None:
+        self._validation = validation
+        self._kernels = kernels
+        self._faults = faults
+        self._not_run: list[SkippedCheck] = []
+
+    def skip_all(self, reason: str) -> None:
+        """Leave every kernel out; only `missing` tells of it."""
+        self._not_run = [_skipped(*kernel, "bind", reason) for kernel in self._kernels]
+
+    def run_all(self, run: bool, timeout_s: float, seed: int, begins: Callable[[str], None]) -> None:
+        """Bind what can be bound here and, where *run*, compare it with the reference."""
+        places = [place for place in range(len(self._kernels)) if self._may_bind(place)]
+        reasons = {place: self._why_not_run(place, run) for place in places}
+        job = {
+            "registry": str(self._validation.registry.absolute()),
+            "run": [place for place in places if not reasons[place]],
+            "seed": seed,
+        }
+        answers = run_items(
+            _WORKER,
+            job,
+            places,
+            timeout_s=timeout_s,
+            begins=lambda place: begins(_name(*self._kernels[place])),
+        )
+        for place, answer in answers:
+            if isinstance(answer, Ended):
+                self._validation.diagnostics.append(_fatal(*self._kernels[place], answer))
+            else:
+                self._take(place, answer, reasons[place])
+
+    def missing(self, require: Sequence[str]) -> list[Diagnostic]:
+        """A finding for each required key of which a kernel was not run."""
+        declared = {candidate.kernel.dispatch_key for _, candidate in self._kernels}
+        missed = {key: [s for s in self._not_run if s.dispatch_key == key] for key in require}
+        return [_required(key, missed[key]) for key in missed if missed[key] or key not in declared]
+
+    def _may_bind(self, place: int) -> bool:
+        _, candidate = self._kernels[place]
+        if self._faults.places & _places(candidate.kernel):
+            self._skip(place, "bind", "its source has findings")
+        elif candidate.missing:
+            self._skip(place, "bind", candidate.reason)
         else:
-            _take(validation, linked, candidate, answer, run)
+            return True
+        return False
 
+    def _why_not_run(self, place: int, run: bool) -> str:
+        linked, candidate = self._kernels[place]
+        device = candidate.kernel.device
+        if not device.available:
+            return device.reason
+        if not run:
+            return "not asked for"
+        faulty = str(linked.decl.name) in self._faults.operators
+        return "the operator's reference or cases have findings" if faulty else ""
 
-def _take(
-    validation: Validation, linked: LinkedOperator, candidate: Candidate, answer: Fields, run: bool
-) -> None:
-    """Enter one kernel's answer."""
-    for data in answer["findings"]:
-        finding = Diagnostic.from_dict(data)
+    def _take(self, place: int, answer: Fields, reason: str) -> None:
+        """Enter one kernel's answer; *reason* is why it was not to be run."""
+        validation = self._validation
+        validation.diagnostics += map(Diagnostic.from_dict, answer["findings"])
         # A broken reference is found once, not once for every kernel.
-        if finding not in validation.diagnostics:
-            validation.diagnostics.append(finding)
-    if not answer["bound"]:
-        return
-    validation.bound += 1
-    validation.cases += answer["cases"]
-    device = device_of(candidate.kernel.dispatch_key)
-    if not device.available:
-        _skip(validation, linked, candidate, "run", device.reason)
-    elif not run:
-        _skip(validation, linked, candidate, "run", "not asked for")
-    elif answer["cases"] == 0:
-        _skip(validation, linked, candidate, "run", "the operator has no cases")
-    else:
+        shared = map(Diagnostic.from_dict, answer["shared"])
+        validation.diagnostics += [finding for finding in shared if finding not in validation.diagnostics]
+        if not answer["bound"]:
+            return
+        validation.bound += 1
+        validation.cases += answer["cases"]
+        if reason or not answer["cases"]:
+            none = "no case could be made" if answer["shared"] else "the operator has no cases"
+            self._skip(place, "run", reason or none)
+            return
         validation.run += 1
+        linked, candidate = self._kernels[place]
         if linked.decl.reference is None:
-            _skip(validation, linked, candidate, "run", "the operator has no reference to compare with")
+            reason = "the operator has no reference to compare with"
+            validation.skipped.append(_skipped(linked, candidate, "run", reason))
+
+    def _skip(self, place: int, stage: str, reason: str) -> None:
+        skipped = _skipped(*self._kernels[place], stage, reason)
+        self._validation.skipped.append(skipped)
+        self._not_run.append(skipped)
 
 
-def _skip(
-    validation: Validation, linked: LinkedOperator, candidate: Candidate, stage: str, reason: str
-) -> None:
+def _skipped(linked: LinkedOperator, candidate: Candidate, stage: str, reason: str) -> SkippedCheck:
     kernel = candidate.kernel
-    validation.skipped.append(
-        SkippedCheck(str(linked.decl.name), kernel.dispatch_key, kernel.name, stage, reason)
-    )
+    return SkippedCheck(str(linked.decl.name), kernel.dispatch_key, kernel.name, stage, reason)
 
 
 def _name(linked: LinkedOperator, candidate: Candidate) -> str:
@@ -185,24 +249,15 @@ def _fatal(linked: LinkedOperator, candidate: Candidate, ended: Ended) -> Diagno
     )
 
 
-def _require(
-    validation: Validation, kernels: list[tuple[LinkedOperator, Candidate]], require: Sequence[str]
-) -> None:
-    """A finding for each required key of which a kernel was not run."""
-    for key in require:
-        missed = [s for s in validation.skipped if s.dispatch_key == key and s.stage in ("bind", "run")]
-        declared = any(candidate.kernel.dispatch_key == key for _, candidate in kernels)
-        if declared and not missed:
-            continue
-        reasons = sorted({s.reason for s in missed}) or ["the registry has no kernel for it"]
-        validation.diagnostics.append(
-            Diagnostic(
-                "C10E607",
-                f"kernels for required dispatch key `{key}` were not run here: {'; '.join(reasons)}",
-                notes=tuple(f"`{s.operator}` {s.variant}" for s in missed[:8]),
-                help="validate on a machine that has the device, or leave --require out",
-            )
-        )
+def _required(key: str, missed: Sequence[SkippedCheck]) -> Diagnostic:
+    """The finding for dispatch key *key*, which had to be run here and was not."""
+    reasons = sorted({s.reason for s in missed}) or ["the registry has no kernel for it"]
+    return Diagnostic(
+        "C10E607",
+        f"kernels for required dispatch key `{key}` were not run here: {'; '.join(reasons)}",
+        notes=tuple(f"`{s.operator}` {s.variant}" for s in missed[:8]),
+        help="validate on a machine that has the device, or leave --require out",
+    )
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

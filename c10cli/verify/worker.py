@@ -3,54 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from c10cli.arrays.devices import device_of
 from c10cli.dispatch import DispatchKey, OpKernel
 from c10cli.errors import C10Error, Diagnostic
-from c10cli.manifest.link import Candidate, LinkedOperator, Registry, load_registry
+from c10cli.manifest.link import Candidate, LinkedOperator, load_registry
 from c10cli.verify.child import Fields, serve
 from c10cli.verify.inputs import CasePoint, case_points
 from c10cli.verify.reference import Expectation, check_kernel, expect
-
-Kernels = list[tuple[LinkedOperator, Candidate]]
-
-
-def kernels_of(registry: Registry) -> Kernels:
-    """Every kernel of *registry*, registered or not, in the manifest's order."""
-    return [
-        (linked, candidate)
-        for linked in registry.operators.values()
-        for candidates in linked.candidates.values()
-        for candidate in candidates
-    ]
 
 
 def prepare(job: Fields) -> Callable[[int], Fields]:
     """The function that checks the kernel at a place.
 
-    It gives the findings, the number of cases run, and what goes wrong with
-    the reference itself under ``reference``.
+    It gives whether the kernel could be bound, the number of cases run, what
+    is wrong with the kernel under ``findings``, and what is wrong with the
+    operator's reference or cases, and so with no kernel, under ``shared``.
     """
-    kernels = kernels_of(load_registry(job["registry"]))
+    kernels = load_registry(job["registry"]).kernels()
     expectation_of = _remembering(job["seed"])
 
     def check(place: int) -> Fields:
         linked, candidate = kernels[place]
+        checked = _Checked()
         try:
-            kernel = OpKernel(
-                linked.handle.calling(),
-                DispatchKey(candidate.kernel.dispatch_key),
-                linked.bind(candidate.kernel),
-            )
+            bound = linked.bind(candidate.kernel)
         except C10Error as error:
-            return {"findings": [d.as_dict() for d in error.diagnostics], "bound": False, "cases": 0}
-        if not job["run"] or not device_of(candidate.kernel.dispatch_key).available:
-            return {"findings": [], "bound": True, "cases": 0}
-        findings, cases = _run(linked, candidate, kernel, expectation_of)
-        return {"findings": [d.as_dict() for d in findings], "bound": True, "cases": cases}
+            checked.findings += error.diagnostics
+            return checked.as_fields()
+        checked.bound = True
+        if place in job["run"] and candidate.kernel.device.available:
+            kernel = OpKernel(linked.handle.calling(), DispatchKey(candidate.kernel.dispatch_key), bound)
+            _run(checked, linked, candidate, kernel, expectation_of)
+        return checked.as_fields()
 
     return check
+
+
+@dataclass
+class _Checked:
+    """What became of one kernel."""
+
+    bound: bool = False
+    cases: int = 0
+    findings: list[Diagnostic] = field(default_factory=list)
+    shared: list[Diagnostic] = field(default_factory=list)
+
+    def as_fields(self) -> Fields:
+        return {
+            "bound": self.bound,
+            "cases": self.cases,
+            "findings": [d.as_dict() for d in _counted(self.findings, by_message=True)],
+            "shared": [d.as_dict() for d in _counted(self.shared)],
+        }
+
+
+def _counted(findings: list[Diagnostic], *, by_message: bool = False) -> list[Diagnostic]:
+    """The first finding of each code and place; a note says how many more there are.
+
+    Args:
+        by_message: tell findings apart by what they say before the first
+            colon too; the numbers and a kernel's own words come after it.
+    """
+    groups: dict[tuple[str, ...], list[Diagnostic]] = {}
+    for finding in findings:
+        kind = finding.message.partition(": ")[0] if by_message else ""
+        groups.setdefault((finding.code, str(finding.span), kind), []).append(finding)
+    return [
+        first.with_notes(f"{len(rest)} more case{'s' * (len(rest) > 1)} in the same way") if rest else first
+        for first, *rest in groups.values()
+    ]
 
 
 ExpectationOf = Callable[[LinkedOperator, int, CasePoint], "Expectation | C10Error"]
@@ -75,26 +97,25 @@ def _remembering(seed: int) -> ExpectationOf:
 
 
 def _run(
-    linked: LinkedOperator, candidate: Candidate, kernel: OpKernel, expectation_of: ExpectationOf
-) -> tuple[list[Diagnostic], int]:
-    """What is wrong with *kernel* on the operator's cases, and how many were run."""
-    findings: list[Diagnostic] = []
-    cases = 0
+    checked: _Checked,
+    linked: LinkedOperator,
+    candidate: Candidate,
+    kernel: OpKernel,
+    expectation_of: ExpectationOf,
+) -> None:
+    """Compare *kernel* with the reference on the operator's cases."""
+    name, key, arrays = candidate.kernel.name, candidate.kernel.dispatch_key, candidate.kernel.arrays
     for index, point in enumerate(case_points(linked.decl)):
         expectation = expectation_of(linked, index, point)
         if isinstance(expectation, C10Error):
-            findings += expectation.diagnostics
+            checked.shared += expectation.diagnostics
             continue
-        cases += 1
-        wrong = check_kernel(
-            linked.decl, candidate.kernel.name, kernel, candidate.kernel.dispatch_key, expectation
-        )
-        findings += [d if d.span else _at(d, candidate) for d in wrong]
-    return findings, cases
-
-
-def _at(diagnostic: Diagnostic, candidate: Candidate) -> Diagnostic:
-    return replace(diagnostic, span=candidate.kernel.span)
+        checked.cases += 1
+        try:
+            found = check_kernel(linked.decl, name, kernel, key, expectation, arrays=arrays)
+        except C10Error as error:
+            found = error.diagnostics
+        checked.findings += [d if d.span else replace(d, span=candidate.kernel.span) for d in found]
 
 
 if __name__ == "__main__":

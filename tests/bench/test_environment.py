@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 
 from c10cli.bench import environment as module
@@ -168,3 +169,41 @@ def test_peaks_are_found_by_probes_of_copies_and_a_product(monkeypatch):
     assert [footprint for footprint, _ in peaks.copies] == [4096, 8192]
     assert peaks.memory_bytes_per_s == peaks.copies[-1][1] > 0
     assert peaks.matmul_flops_per_s > 0
+
+
+def test_a_peak_is_the_better_of_two_rounds(monkeypatch):
+    copies, products = iter([10.0, 40.0, 20.0, 30.0]), iter([5.0, 6.0])
+    monkeypatch.setattr(module, "_COPY_FOOTPRINTS", (4096, 8192))
+    monkeypatch.setattr(module, "_measure_copy", lambda *_: next(copies))
+    monkeypatch.setattr(module, "_measure_matmul", lambda *_: next(products))
+    assert module.measure_peaks() == Peaks(((4096, 20.0), (8192, 40.0)), 6.0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "threads", "expected"), [([3.0, 7.0], 4, 7.0), ([9.0, 7.0], 4, 9.0), ([3.0], 1, 3.0)]
+)
+def test_a_copy_is_made_by_one_thread_and_by_all_and_the_faster_counts(monkeypatch, rates, threads, expected):
+    given = iter(rates)
+
+    def measure(body, work, clock):
+        body()
+        assert work == 4096.0
+        return next(given)
+
+    monkeypatch.setattr(module, "measure_rate", measure)
+    assert module._measure_copy(4096, threads, clock=lambda: 0) == expected
+    assert next(given, None) is None
+
+
+def test_threads_copy_the_whole_array_between_them(monkeypatch):
+    copied = []
+
+    def copyto(target, source):
+        np_copyto(target, source)
+        copied.append(target.size)
+
+    np_copyto = np.copyto
+    monkeypatch.setattr(np, "copyto", copyto)
+    monkeypatch.setattr(module, "measure_rate", lambda body, work, clock: (body(), work)[1])
+    module._measure_copy(4096, 3, clock=lambda: 0)
+    assert sorted(copied) == [170, 171, 171, 512]

@@ -124,8 +124,8 @@ def test_the_reference_is_checked_too(check):
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
-        ("k.py:decorated", "signature of kernel `decorated` of `c10::f` is known only when it is imported"),
-        ("k.py:Workspace", "signature of kernel `Workspace` of `c10::f` is known only when it is imported"),
+        ("k.py:decorated", "its signature is known only when it is imported"),
+        ("k.py:Workspace", "its signature is known only when it is imported"),
         ("open.py:path", "`open.py` may define `path` only when it is imported"),
         ("c10_no_such_package:f", "package `c10_no_such_package` is not installed"),
     ],

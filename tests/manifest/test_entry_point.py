@@ -71,3 +71,22 @@ def test_anything_else_is_refused_with_the_text_and_its_place(text, words):
     assert words in finding.message
     assert finding.span == span
     assert finding.help
+
+
+@pytest.mark.parametrize(
+    ("text", "module", "attribute"),
+    [
+        ("torch:ops.aten.add.Tensor", "torch", "ops.aten.add.Tensor"),
+        ("torch:ops.aten.random_.from", "torch", "ops.aten.random_.from"),
+        ("torch:ops.aten.__and__.Tensor", "torch", "ops.aten.__and__.Tensor"),
+    ],
+)
+def test_an_attribute_below_the_first_may_be_a_keyword(tmp_path, text, module, attribute):
+    found = parse_entry_point(text, tmp_path)
+    assert (found.file, found.module, found.attribute) == (None, module, attribute)
+
+
+@pytest.mark.parametrize("text", ["from:f", "torch:from", "torch:from.f", "torch:ops..f", "torch:ops.a-b"])
+def test_other_keywords_and_pieces_that_are_no_names_are_refused(tmp_path, text):
+    with pytest.raises(ManifestError):
+        parse_entry_point(text, tmp_path)

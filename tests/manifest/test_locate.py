@@ -4,7 +4,7 @@ import types
 import pytest
 
 from c10cli.manifest.entry_point import parse_entry_point
-from c10cli.manifest.locate import Missing, Unresolved, locate_source
+from c10cli.manifest.locate import Missing, locate_source
 
 
 @pytest.fixture

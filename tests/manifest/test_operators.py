@@ -212,3 +212,106 @@ def test_a_schema_is_text(tmp_path, schema, words):
     (finding,) = schema_findings(tmp_path, schema)
     assert finding.code == "C10E106"
     assert words in finding.message
+
+
+TORCH = """\
+version: 1
+dialect: torch
+arrays: torch
+requires: [torch]
+operators:
+  - schema: "aten::random_.from(Tensor(a!) self, int from, t[] x, *, bool f=1) -> Tensor(a!)"
+    kernels:
+      CPU: torch:ops.aten.random_.from
+      CUDA: {kernel: k.py:f, arrays: cupy, requires: [cupy, torch]}
+"""
+
+
+def load_text(tmp_path, text):
+    path = tmp_path / "registry.yaml"
+    path.write_text(text)
+    return load_manifest(path)
+
+
+def test_what_is_said_at_the_top_holds_for_every_operator_that_says_nothing_else(tmp_path):
+    result = load_text(tmp_path, TORCH)
+    assert result.diagnostics == ()
+    cpu, cuda = result.manifest.operators[0].kernels
+    assert (cpu.arrays, cpu.requires) == ("torch", ("torch",))
+    assert (cpu.entry_point.module, cpu.entry_point.attribute) == ("torch", "ops.aten.random_.from")
+    assert (cuda.arrays, cuda.requires) == ("cupy", ("torch", "cupy"))
+
+
+def test_without_a_dialect_a_schema_is_read_strictly(tmp_path):
+    for text in (TORCH.replace("dialect: torch\n", ""), TORCH.replace("dialect: torch", "dialect: strict")):
+        (finding,) = load_text(tmp_path, text).diagnostics
+        assert (finding.code, finding.span.column) == ("C10E204", 60)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "position", "message"),
+    [
+        (
+            "dialect: torch",
+            "dialect: c",
+            "C10E106",
+            (2, 10),
+            "`dialect` must be one of `strict`, `torch`, not `c`",
+        ),
+        ("dialect: torch", "dialect: 1", "C10E106", (2, 10), "`dialect` must be a string"),
+        (
+            "arrays: torch",
+            "arrays: tourch",
+            "C10E106",
+            (3, 9),
+            "`arrays` must be one of `numpy`, `torch`, `cupy`",
+        ),
+        (
+            "arrays: cupy",
+            "arrays: jax",
+            "C10E106",
+            (9, 38),
+            "`arrays` of the `CUDA` kernel of `aten::random_.from`",
+        ),
+        ("requires: [torch]", "requires: [a-b]", "C10E106", (4, 12), "`a-b` in `requires` is no import name"),
+        (
+            "requires: [torch]",
+            "requires: torch",
+            "C10E106",
+            (4, 11),
+            "`requires` must be a list, not a string",
+        ),
+        ("arrays: torch", "arrays: null", "C10E106", (3, 1), "`arrays` must be a string"),
+    ],
+)
+def test_faults_in_what_is_said_at_the_top_are_found_at_their_place(
+    tmp_path, old, new, code, position, message
+):
+    (finding,) = load_text(tmp_path, TORCH.replace(old, new, 1)).diagnostics
+    assert finding.code == code
+    assert (finding.span.line, finding.span.column) == position
+    assert finding.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("schema", "code", "message"),
+    [
+        ("aten::f(Tensor x, ...) -> Tensor", "C10E209", "has `...`"),
+        ("aten::f(Tensor x) -> ...", "C10E209", "has `...`"),
+        ("f(Tensor x) -> Tensor", "C10E203", "the operator name `f` has no namespace"),
+        ("aten::f(Tensor x, int x) -> Tensor", "C10E206", "an argument name of `aten::f` is used twice"),
+        ("aten::f(int x) -> Tensor", "C10E209", "no tensor argument"),
+    ],
+)
+def test_what_torch_can_read_and_no_operator_can_have_is_refused(tmp_path, schema, code, message):
+    text = f'version: 1\ndialect: torch\noperators:\n  - schema: "{schema}"\n'
+    (finding,) = load_text(tmp_path, text).diagnostics
+    assert (finding.code, finding.span.line, finding.span.column) == (code, 4, 13)
+    assert message in finding.message
+
+
+def test_an_included_manifest_has_its_own_dialect(tmp_path):
+    (tmp_path / "torch.yaml").write_text(TORCH)
+    result = load_text(tmp_path, "version: 1\ninclude: [torch.yaml]\n")
+    assert result.diagnostics == ()
+    assert [str(o.name) for o in result.manifest.operators] == ["aten::random_.from"]

@@ -29,14 +29,6 @@ def kernel(entry, function=None):
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
 
 
-def _needs(package):
-    if importlib.util.find_spec(package) is not None:
-        return
-    if os.environ.get("C10_TESTS_REQUIRE_ALL") == "1":
-        pytest.fail(f"{package} is not installed, and C10_TESTS_REQUIRE_ALL is set")
-    pytest.skip(f"{package} is not installed")
-
-
 def _load_package():
     if PACKAGE not in sys.modules:
         spec = importlib.util.spec_from_file_location(
@@ -46,25 +38,19 @@ def _load_package():
         spec.loader.exec_module(sys.modules[PACKAGE])
 
 
-def _load(entry):
+def _load(entry, needs):
     module, _, name = entry.partition(":")
     package = module.rpartition("_")[2]
     if package in ("numba", "triton"):
-        _needs(package)
+        needs(package)
     _load_package()
     return getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
 
 
 @pytest.fixture(scope="session")
-def needs():
-    """``needs("numba")`` skips with the reason, or fails where CI promised that everything is there."""
-    return _needs
-
-
-@pytest.fixture(scope="session")
-def load():
+def load(needs):
     """``load("gelu_numba:gelu_numba")``, or ``load("reference.gelu:gelu")``: a function of a kernel file."""
-    return _load
+    return lambda entry: _load(entry, needs)
 
 
 @pytest.fixture(scope="session")

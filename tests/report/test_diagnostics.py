@@ -1,6 +1,5 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from c10cli.errors import Diagnostic, Span
 from c10cli.report.diagnostics import render_diagnostic, render_diagnostics

@@ -1,9 +1,7 @@
-import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from c10cli.errors import SchemaError
 from c10cli.schema import OperatorName, parse_name, parse_schema
@@ -254,25 +252,12 @@ def test_any_text_is_a_schema_or_a_schema_error(text):
         assert parsed(text, dialect) is None or "(" in text
 
 
-def oracle():
-    """torch, or a skip that says why; a failure where nothing may be skipped."""
-    try:
-        import torch
-    except ImportError:
-        if os.environ.get("C10_TESTS_REQUIRE_ALL") == "1":
-            pytest.fail("torch is not installed, and C10_TESTS_REQUIRE_ALL=1 forbids to skip")
-        pytest.skip("torch is not installed: nothing to compare the parser with")
-    return torch
-
-
-def test_every_schema_of_torch_means_the_same_to_both():
-    torch = oracle()
-    texts = [str(schema) for schema in torch._C._jit_get_all_schemas()]
+def test_every_schema_of_torch_means_the_same_to_both(torch, torch_schemas):
     classes = set()
-    for text in texts:
+    for text in torch_schemas:
         classes |= {word.split("classes.")[1].rstrip(",)[]?") for word in text.split() if "classes." in word}
     classes = {name.partition("(")[0] for name in classes}
-    for text in texts:
+    for text in torch_schemas:
         ours, theirs = parse_schema(text, "torch", known_classes=classes), torch._C.parse_schema(text)
         assert [pieces(a) for a in ours.arguments] == [oracle_pieces(torch, a) for a in theirs.arguments], (
             text

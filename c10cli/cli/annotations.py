@@ -1,0 +1,41 @@
+"""Workflow commands of GitHub Actions, which show a finding beside the changed line."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from c10cli.errors import Span
+
+__all__ = ["annotation"]
+
+_IN_TEXT = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"))
+_IN_PLACE = (*_IN_TEXT, (":", "%3A"), (",", "%2C"))
+
+
+def annotation(
+    severity: Literal["error", "warning", "notice"], title: str, text: str, span: Span | None
+) -> str:
+    """One annotation; a place ``REV:path`` in git becomes that of the path."""
+    place = ""
+    if span is not None:
+        fields = {
+            "file": _path(span.file),
+            "line": span.line,
+            "col": span.column,
+            "endColumn": span.end_column,
+        }
+        place = "".join(f",{name}={_escaped(str(value), _IN_PLACE)}" for name, value in fields.items())
+    return f"::{severity} title={_escaped(title, _IN_PLACE)}{place}::{_escaped(text, _IN_TEXT)}"
+
+
+def _path(file: str) -> str:
+    _, colon, path = file.partition(":")
+    name = path if colon and not os.path.exists(file) else file  # noqa: PTH110 - total, whatever the text
+    return os.path.normpath(name)
+
+
+def _escaped(text: str, codes: tuple[tuple[str, str], ...]) -> str:
+    for character, code in codes:
+        text = text.replace(character, code)
+    return text

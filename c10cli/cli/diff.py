@@ -1,0 +1,212 @@
+"""`c10 diff`: what a change of schemas does to callers."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from typing import TYPE_CHECKING
+
+import click
+
+from c10cli.cli.session import Session, command as c10_command
+from c10cli.errors import Diagnostic, Span
+
+if TYPE_CHECKING:
+    from c10cli.manifest.changes import Change, Changes, UnusedWaiver
+
+
+@c10_command("diff", formats=("text", "json", "github"))
+@click.argument("old")
+@click.argument("new")
+def command(session: Session, old: str, new: str) -> int:
+    """What a change of schemas does to callers; exits with 1 where it breaks them.
+
+    OLD and NEW are manifests, or torch's native_functions.yaml: a file, or
+    REV:path for a file in the git repository of this folder, such as
+    main:registry.yaml.  No kernel is imported.
+
+    \b
+    An operator of NEW may waive a break until a day:
+      waive:
+        - {breaks: argument-removed alpha, reason: never used, until: 2026-12-31}
+    """
+    from c10cli.manifest.changes import compare_sides
+    from c10cli.manifest.sides import read_side
+
+    old_side, new_side = read_side(old), read_side(new)
+    changes = compare_sides(old_side, new_side, date.today())
+    if session.is_json:
+        _show_json(session, old, new, changes)
+    elif session.format == "github":
+        _show_github(session, changes)
+    else:
+        _show_text(session, changes)
+    return 1 if changes.breaks else 0
+
+
+def _show_text(session: Session, changes: Changes) -> None:
+    from c10cli.report.diagnostics import render_diagnostic
+
+    color = session.colored(sys.stdout)
+    for change in changes.changes:
+        if change.breaks:
+            session.echo(render_diagnostic(_diagnostic(change), color=color))
+        else:
+            session.echo("\n".join(_note(change)))
+        session.echo()
+    for unused in changes.unused:
+        session.echo("\n".join(_unused_note(unused)))
+        session.echo()
+    session.echo(_summary(changes))
+
+
+def _diagnostic(change: Change) -> Diagnostic:
+    """A break as an error, at its new place; what is gone, at its old one."""
+    finding = change.finding
+    notes = [] if change.new is None or change.old is None else [_was(change)]
+    notes += [f"{_verdict(change)}: {finding.why}", *_waiver_notes(change)]
+    return Diagnostic(
+        "C10E210",
+        _headline(change),
+        change.new or change.old,
+        label=finding.what,
+        notes=tuple(notes),
+        help=finding.todo,
+    )
+
+
+def _headline(change: Change) -> str:
+    finding = change.finding
+    if finding.where == "the operator":
+        return finding.message
+    return f"`{change.operator}`, {finding.where}: {finding.message}"
+
+
+def _was(change: Change) -> str:
+    return f"was `{change.old_text}` at {change.old}" if change.old_text else f"old side: {change.old}"
+
+
+def _verdict(change: Change) -> str:
+    finding = change.finding
+    words = [
+        f"{'' if holds else 'not '}{way} compatible"
+        for way, holds in (("backward", finding.backward), ("forward", finding.forward))
+    ]
+    return ", ".join(words)
+
+
+def _waiver_notes(change: Change) -> list[str]:
+    waiver = change.waiver
+    if waiver is None:
+        return []
+    state = "waived until" if change.is_waived else "its waiver expired on"
+    return [f"{state} {waiver.until}, at {waiver.span}: {waiver.reason}"]
+
+
+def _note(change: Change) -> list[str]:
+    """A change that breaks no caller, or whose break is waived, in few lines."""
+    kind = "waived" if change.is_waived else "note"
+    lines = [f"{kind}[{change.finding.what}]: {_headline(change)}", f" --> {change.new or change.old}"]
+    if change.old is not None and change.new is not None:
+        lines.append(f"  = note: {_was(change)}")
+    lines.append(f"  = note: {_verdict(change)}: {change.finding.why}")
+    return [*lines, *(f"  = note: {note}" for note in _waiver_notes(change))]
+
+
+def _unused_note(unused: UnusedWaiver) -> list[str]:
+    return [f"note[waiver]: `{unused.operator}`: {_unused_message(unused)}", f" --> {unused.waiver.span}"]
+
+
+def _unused_message(unused: UnusedWaiver) -> str:
+    waiver = unused.waiver
+    what = f"{waiver.breaks} {waiver.subject}".strip()
+    return f"the waiver of `{what}` matches no break; remove it"
+
+
+def _summary(changes: Changes) -> str:
+    if not changes.changes:
+        return f"no changes in {_counted(changes.unchanged, 'operator')}"
+    waived = sum(change.is_waived for change in changes.changes)
+    breaks = len(changes.breaks)
+    parts = [f"{_counted(breaks, 'change')} that break{'s' * (breaks == 1)} callers"] if breaks else []
+    parts += [f"{waived} waived"] if waived else []
+    harmless = len(changes.changes) - breaks - waived
+    parts += [f"{harmless} compatible"] if harmless else []
+    return f"{', '.join(parts)}; {_counted(changes.unchanged, 'operator')} unchanged"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def _show_json(session: Session, old: str, new: str, changes: Changes) -> None:
+    session.echo_json(
+        "c10.diff/1",
+        old=old,
+        new=new,
+        ok=not changes.breaks,
+        counts={
+            "breaks": len(changes.breaks),
+            "waived": sum(change.is_waived for change in changes.changes),
+            "changes": len(changes.changes),
+            "unchanged_operators": changes.unchanged,
+        },
+        findings=[_as_dict(change) for change in changes.changes],
+        unused_waivers=[
+            {
+                "operator": unused.operator,
+                "breaks": unused.waiver.breaks,
+                "subject": unused.waiver.subject or None,
+                "place": _place(unused.waiver.span, ""),
+            }
+            for unused in changes.unused
+        ],
+    )
+
+
+def _as_dict(change: Change) -> dict[str, object]:
+    finding, waiver = change.finding, change.waiver
+    return {
+        "operator": change.operator,
+        "what": finding.what,
+        "where": finding.where,
+        "message": finding.message,
+        "backward": finding.backward,
+        "forward": finding.forward,
+        "breaks": change.breaks,
+        "why": finding.why,
+        "todo": finding.todo or None,
+        "old": _place(change.old, change.old_text),
+        "new": _place(change.new, change.new_text),
+        "waiver": None
+        if waiver is None
+        else {"reason": waiver.reason, "until": waiver.until.isoformat(), "holds": change.is_waived},
+    }
+
+
+def _place(span: Span | None, text: str) -> dict[str, object] | None:
+    if span is None:
+        return None
+    return {
+        "file": span.file,
+        "line": span.line,
+        "column": span.column,
+        "end_column": span.end_column,
+        "text": text or None,
+    }
+
+
+def _show_github(session: Session, changes: Changes) -> None:
+    from c10cli.cli.annotations import annotation
+
+    for change in changes.changes:
+        diagnostic = _diagnostic(change)
+        title = diagnostic.code if change.breaks else change.finding.what
+        parts = [diagnostic.message, *diagnostic.notes]
+        if change.breaks and diagnostic.help:
+            parts.append(f"help: {diagnostic.help}")
+        # What is gone has no line in the new file to be shown at.
+        session.echo(annotation("error" if change.breaks else "notice", title, "\n".join(parts), change.new))
+    for unused in changes.unused:
+        text = f"`{unused.operator}`: {_unused_message(unused)}"
+        session.echo(annotation("warning", "waiver", text, unused.waiver.span))

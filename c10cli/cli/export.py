@@ -1,0 +1,60 @@
+"""`c10 export`: the registry's operators for another framework."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from c10cli.cli.session import Session, command as c10_command
+from c10cli.errors import Diagnostic
+
+
+@c10_command("export")
+@click.option("--to", "target", type=click.Choice(["torch"]), required=True, help="The framework.")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE.py",
+    help="The module to write; it finds the registry relative to itself.",
+)
+@click.option("--select", multiple=True, metavar="PATTERN", help="Take only operators whose name has it.")
+def command(session: Session, target: str, save: Path, select: tuple[str, ...]) -> int:
+    """Write a Python module that registers the operators with torch.
+
+    After `import FILE`, torch.ops has every operator of the registry, with its
+    CPU and CUDA kernels.  Python can do the same without a file: see
+    export_to_torch in c10cli.interop.torch_export.  PATTERN is a part of a
+    name or, with `*` or `?`, a pattern for the whole name.
+    """
+    from c10cli.bench.journal import write_atomic
+    from c10cli.interop.torch_export import (
+        EXPORTED_KEYS,
+        check_exportable,
+        exported_kernels,
+        select_operators,
+    )
+    from c10cli.interop.torch_module import render_module
+
+    if save.suffix != ".py" or not save.stem.isidentifier():
+        raise click.BadParameter(f"`{save.name}` is no name of a Python module, such as c10_ops.py")
+    registry = session.load()
+    chosen = select_operators(registry.operators.values(), select)
+    if not chosen:
+        what = f"no operator matches {' or '.join(f'`{s}`' for s in select)}" if select else "no operators"
+        session.show_diagnostics([Diagnostic("C10E401", what, help="`c10 list` shows all")])
+        return 4
+    check_exportable([linked.decl for linked in chosen])
+    write_atomic(save, render_module(registry.manifest.path, save, select))
+    counts = Counter(key for linked in chosen for key in exported_kernels(linked))
+    if session.is_json:
+        names = [str(linked.decl.name) for linked in chosen]
+        session.echo_json("c10.export/1", to=target, file=str(save), operators=names, kernels=counts)
+        return 0
+    kernels = " and ".join(f"{counts[key]} {key}" for key in EXPORTED_KEYS)
+    operators = "1 operator" if len(chosen) == 1 else f"{len(chosen)} operators"
+    session.echo(f"{save}: {operators} with {kernels} kernels")
+    session.echo(f"`import {save.stem}` registers them under torch.ops")
+    return 0

@@ -1,0 +1,133 @@
+"""`c10 import`: a manifest made of operators that are declared elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from c10cli.cli.session import Session, command as c10_command
+from c10cli.errors import Diagnostic
+
+if TYPE_CHECKING:
+    from c10cli.interop.imported import Imported
+
+_SHOWN_NAMES = 3
+
+
+@c10_command("import")
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    metavar="SOURCE",
+    help="`torch`, a native_functions.yaml, or a functions.yaml of ExecuTorch.",
+)
+@click.option("--select", multiple=True, metavar="PATTERN", help="Take only operators whose name has it.")
+@click.option("--key", "keys", multiple=True, metavar="KEY", help="Dispatch keys to give kernels to.")
+@click.option(
+    "--bind",
+    type=click.Choice(["torch", "none"]),
+    help="Whose kernels: torch's (the default), or none (the default for ExecuTorch).",
+)
+@click.option(
+    "--schemas",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A native_functions.yaml with what an ExecuTorch file only names (default: torch has it).",
+)
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The manifest.")
+def command(
+    session: Session,
+    source: str,
+    select: tuple[str, ...],
+    keys: tuple[str, ...],
+    bind: str | None,
+    schemas: Path | None,
+    save: Path | None,
+) -> int:
+    """Write a manifest of the operators of torch, or of a file that declares operators.
+
+    The kernels are torch's own operators, which `c10 call` gives torch's
+    tensors.  Without --save the manifest goes to standard output, and what is
+    said about it to standard error.  PATTERN is a part of a name or, with `*`
+    or `?`, a pattern for the whole name.
+    """
+    from c10cli.interop.manifest_text import render_manifest
+
+    if session.is_json and save is None:
+        raise click.UsageError("--format json leaves no room for the manifest; add --save FILE")
+    imported = _import(source, select, _known(keys), bind, schemas)
+    if not imported.operators:
+        _say(session, imported, None)
+        what = f"no operator of {imported.origin} is taken"
+        session.show_diagnostics([Diagnostic("C10E401", what, help="widen --select")])
+        return 4
+    text = render_manifest(imported, select)
+    if save is None:
+        session.echo(text.removesuffix("\n"))
+    else:
+        from c10cli.bench.journal import write_atomic
+
+        write_atomic(save, text)
+    _say(session, imported, save)
+    return 0
+
+
+def _import(
+    source: str, select: tuple[str, ...], keys: tuple[str, ...], bind: str | None, schemas: Path | None
+) -> Imported:
+    from c10cli.interop.file_import import import_file
+    from c10cli.interop.torch_import import import_torch
+
+    if source != "torch":
+        wanted = None if bind is None else bind == "torch"
+        return import_file(Path(source), select, keys, bind=wanted, schemas=schemas)
+    if schemas is not None:
+        raise click.UsageError("--schemas is for files; torch has its own")
+    return import_torch(select, () if bind == "none" else keys)
+
+
+def _known(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """*keys*, each of which torch must have; the default where there are none."""
+    from c10cli.interop.torch_import import DEFAULT_KEYS, TORCH_KEYS
+
+    for key in keys:
+        if key not in TORCH_KEYS:
+            raise click.BadParameter(f"--key {key} is none of {', '.join(TORCH_KEYS)}")
+    return tuple(dict.fromkeys(keys)) or DEFAULT_KEYS
+
+
+def _say(session: Session, imported: Imported, save: Path | None) -> None:
+    """The numbers: on standard output where that is not the manifest's."""
+    if session.is_json:
+        session.echo_json(
+            "c10.import/1",
+            origin=imported.origin,
+            file=str(save) if save else None,
+            operators=len(imported.operators),
+            kernels=imported.kernel_count,
+            note=imported.note or None,
+            left_out=imported.reasons(),
+        )
+        return
+    for line in _lines(imported, save):
+        click.echo(line, err=save is None)
+
+
+def _lines(imported: Imported, save: Path | None) -> list[str]:
+    where = f"{save}: " if save else ""
+    count = imported.kernel_count
+    kernels = f"{_counted(count, 'kernel')} of torch" if count else "no kernels"
+    lines = [f"{where}{_counted(len(imported.operators), 'operator')} of {imported.origin}, {kernels}"]
+    lines += [f"  {imported.note}"] if imported.note else []
+    for reason, names in imported.reasons().items():
+        more = ", …" if len(names) > _SHOWN_NAMES else ""
+        shown = ", ".join(names[:_SHOWN_NAMES])
+        lines.append(f"  left out  {len(names)}: {reason} ({shown}{more})")
+    return lines
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -1,0 +1,1 @@
+"""Operators from elsewhere, and operators for elsewhere: manifests from torch, registrations into it."""

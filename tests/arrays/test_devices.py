@@ -1,0 +1,137 @@
+import ctypes
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from c10cli import DispatchError
+from c10cli.arrays import devices
+from c10cli.arrays.devices import Device, cuda_driver_reason, device_of, is_installed, synchronizer
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """A stand-in for the CUDA driver, from what its calls give."""
+
+    def driver(init=0, count=1):
+        def count_devices(pointer):
+            ctypes.cast(pointer, ctypes.POINTER(ctypes.c_int))[0] = count
+            return 0
+
+        library = SimpleNamespace(cuInit=lambda flags: init, cuDeviceGetCount=count_devices)
+        monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+
+    devices._device_of.cache_clear()
+    yield driver
+    devices._device_of.cache_clear()
+
+
+def test_the_cpu_is_there_and_numpy_makes_its_arrays():
+    assert device_of("CPU") == Device("CPU", "numpy")
+    assert device_of("CPU").available
+
+
+def test_a_key_that_c10cli_makes_no_tensors_of_is_not_available():
+    device = device_of("XLA")
+    assert not device.available
+    assert device.reason == "c10cli makes no XLA tensors"
+
+
+def test_an_unknown_key_is_refused():
+    with pytest.raises(DispatchError) as caught:
+        device_of("GPU")
+    assert caught.value.code == "C10E108"
+
+
+def test_a_machine_without_a_driver_says_so(monkeypatch):
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    assert cuda_driver_reason() == "no CUDA driver found"
+
+
+@pytest.mark.parametrize(
+    ("init", "count", "reason"),
+    [
+        (0, 2, ""),
+        (0, 0, "the CUDA driver finds no device"),
+        (100, 1, "the CUDA driver does not start (cuInit gives 100)"),
+    ],
+)
+def test_the_driver_itself_is_asked(driver, init, count, reason):
+    driver(init, count)
+    assert cuda_driver_reason() == reason
+
+
+@pytest.mark.parametrize(
+    ("installed", "library"), [({"torch", "cupy"}, "torch"), ({"cupy"}, "cupy"), (set(), "")]
+)
+def test_cuda_arrays_come_from_the_first_library_there_is(driver, monkeypatch, installed, library):
+    driver()
+    monkeypatch.setattr(devices, "is_installed", installed.__contains__)
+    device = device_of("CUDA")
+    assert device.library == library
+    assert device.available is bool(library)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_sparse_arrays_need_scipy(driver, monkeypatch, installed):
+    monkeypatch.setattr(devices, "is_installed", lambda package: installed)
+    device = device_of("SparseCPU")
+    assert device.reason == ("" if installed else "package `scipy` is not installed")
+
+
+def test_what_is_installed_is_found_without_importing_it(monkeypatch, tmp_path):
+    (tmp_path / "a_package_of_a_test.py").write_text("raise ValueError", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert is_installed("a_package_of_a_test")
+    assert "a_package_of_a_test" not in sys.modules
+    assert not is_installed("no_such_package")
+    assert not is_installed("no_such_package.part")
+    assert is_installed("sys")
+
+
+def test_a_loaded_module_without_a_spec_is_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "a_stand_in", SimpleNamespace(__spec__=None))
+    assert is_installed("a_stand_in")
+
+
+def test_calls_on_the_cpu_are_done_when_they_return():
+    assert synchronizer(device_of("CPU")) is None
+
+
+@pytest.mark.parametrize("library", ["torch", "cupy"])
+def test_the_library_waits_for_its_device(monkeypatch, library):
+    wait = object()
+    module = SimpleNamespace(
+        cuda=SimpleNamespace(synchronize=wait, runtime=SimpleNamespace(deviceSynchronize=wait))
+    )
+    monkeypatch.setitem(sys.modules, library, module)
+    assert synchronizer(Device("CUDA", library)) is wait
+
+
+@pytest.mark.parametrize(
+    ("key", "library", "reason"),
+    [
+        ("CPU", "numpy", ""),
+        ("CPU", "cupy", "`cupy` has no CPU arrays"),
+        ("SparseCPU", "numpy", "`numpy` has no SparseCPU arrays"),
+        ("CUDA", "numpy", "`numpy` has no CUDA arrays"),
+        ("XLA", "torch", "c10cli makes no XLA tensors"),
+    ],
+)
+def test_a_library_is_asked_for_by_name(key, library, reason):
+    assert device_of(key, library).reason == reason
+
+
+def test_a_library_that_is_not_installed_says_so(monkeypatch):
+    devices._device_of.cache_clear()
+    monkeypatch.setattr(devices, "is_installed", lambda package: False)
+    assert device_of("CPU", "torch").reason == "package `torch` is not installed"
+    devices._device_of.cache_clear()
+
+
+def test_a_library_of_cuda_needs_the_driver_first(driver):
+    driver(count=0)
+    assert device_of("CUDA", "torch").reason == "the CUDA driver finds no device"

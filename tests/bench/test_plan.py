@@ -1,0 +1,112 @@
+import pytest
+
+from c10cli import BenchError, load_registry
+from c10cli.bench.plan import make_plan
+from c10cli.bench.result import Skipped
+
+REGISTRY = """\
+version: 1
+operators:
+  - schema: "t::add(Tensor x) -> Tensor"
+    kernels:
+      CPU: [{kernel: k.py:f, name: fast}, {kernel: k.py:f, name: plain}]
+      XLA: {kernel: k.py:f, name: far}
+    cases:
+      - {name: small, sweep: {n: [1, 2]}, dtypes: [float32, float64], inputs: {x: 'ones(n)'}}
+      - {name: untimed, bench: false, inputs: {x: 'ones(1)'}}
+  - schema: "t::mul(Tensor x) -> Tensor"
+    kernels: {CPU: {kernel: k.py:f, name: lost, requires: [no_such_package]}}
+    cases: [{name: one, inputs: {x: 'ones(1)'}}]
+  - schema: "t::idle(Tensor x) -> Tensor"
+    kernels: {CPU: k.py:f}
+"""
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plan") / "registry.yaml"
+    path.write_text(REGISTRY, encoding="utf-8")
+    return load_registry(path)
+
+
+def ids(plan):
+    return [batch.case_id(point) for batch in plan.batches for point in batch.points]
+
+
+def small(variant):
+    return [f"t::add/CPU/{variant}/small[n={n}]/float{bits}" for n in (1, 2) for bits in (32, 64)]
+
+
+def test_a_plan_holds_every_timed_case_of_every_kernel_with_a_device(registry):
+    plan = make_plan(registry)
+    assert ids(plan) == small("fast") + small("plain")
+    assert plan.case_count == 8
+
+
+def test_a_batch_is_one_kernel(registry):
+    batches = make_plan(registry).batches
+    assert [(b.operator, b.dispatch_key, b.variant) for b in batches] == [
+        ("t::add", "CPU", "fast"),
+        ("t::add", "CPU", "plain"),
+    ]
+
+
+def test_kernels_that_cannot_run_here_are_left_out_with_the_reason(registry):
+    assert make_plan(registry).skipped == (
+        Skipped("t::add", "XLA", "far", "c10cli makes no XLA tensors", "C10E607"),
+        Skipped("t::mul", "CPU", "lost", "needs `no_such_package`, not installed", "C10E607"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        (["fast"], small("fast")),
+        (["n=2]/float64"], [small("fast")[3], small("plain")[3]]),
+        (["CPU/plain", "fast/small[n=1]/float32"], [small("fast")[0], *small("plain")]),
+        (["*plain*"], small("plain")),
+        (["t::add/*/small[n=?]/float32"], [*small("fast")[::2], *small("plain")[::2]]),
+    ],
+)
+def test_parts_of_an_id_and_patterns_for_all_of_it_select(registry, select, expected):
+    assert ids(make_plan(registry, select)) == expected
+
+
+def test_selecting_only_what_cannot_run_gives_a_plan_of_skips(registry):
+    plan = make_plan(registry, ["mul"])
+    assert plan.batches == ()
+    assert [s.variant for s in plan.skipped] == ["lost"]
+
+
+def test_what_was_done_before_is_left_out(registry):
+    plan = make_plan(registry, done=[*small("fast"), small("plain")[0]])
+    assert ids(plan) == small("plain")[1:]
+
+
+def test_when_all_was_done_before_nothing_is_left_and_nothing_is_wrong(registry):
+    assert make_plan(registry, ["fast"], done=small("fast")).case_count == 0
+
+
+@pytest.mark.parametrize("pattern", ["adn", "add/fast*", "float3?"])
+def test_a_selection_of_nothing_is_refused_with_examples(registry, pattern):
+    with pytest.raises(BenchError) as caught:
+        make_plan(registry, [pattern])
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "C10E601"
+    assert finding.message == f"no case matches `{pattern}`"
+    assert finding.notes[0] == f"a case is called `{small('fast')[0]}`"
+
+
+def test_near_names_are_offered_for_a_misspelt_operator(registry):
+    with pytest.raises(BenchError) as caught:
+        make_plan(registry, ["ad", "mull"][1:])
+    assert caught.value.diagnostics[0].help == "did you mean `mul` or `t::mul`?"
+
+
+def test_a_registry_without_timed_cases_is_refused(tmp_path):
+    path = tmp_path / "registry.yaml"
+    path.write_text(REGISTRY[: REGISTRY.index("    cases:")], encoding="utf-8")
+    with pytest.raises(BenchError) as caught:
+        make_plan(load_registry(path))
+    assert caught.value.diagnostics[0].message == "the registry has no cases"
+    assert caught.value.diagnostics[0].help == "add `cases:` to the operators"

@@ -1,0 +1,157 @@
+"""The worker's function, called in this process; what ends a process is in test_run.py."""
+
+import pytest
+
+from c10cli.bench.result import CaseResult
+from c10cli.bench.worker import prepare
+
+KERNELS = """\
+import numpy as np
+calls = []
+def right(x):
+    return x + 1
+def wrong(x):
+    return x + 2
+def not_a_number(x):
+    return x * np.nan
+def changes(x):
+    x += 1
+    return x.copy()
+def alias(x):
+    return x
+def nothing(x):
+    return None
+def raises(x):
+    raise ValueError("no such block")
+def allocates(x):
+    return np.empty(1 << 50)
+def wears_out(x):
+    calls.append(1)
+    return x + (1 if len(calls) < 9 else 2)
+def misfit(x, y, z):
+    return x
+def reference(x):
+    return x + 1
+def bad_reference(x):
+    raise KeyError
+"""
+REGISTRY = """\
+version: 1
+operators:
+  - schema: "t::f(Tensor x) -> Tensor"
+    kernels: {{CPU: [k.py:{names}]}}
+    reference: k.py:reference
+    cost: {{bytes: "2 * nbytes(x)", flops: "size(x)"}}
+    cases:
+      - {{name: untimed, bench: false, inputs: {{x: 'ones(1)'}}}}
+      - {{name: small, sweep: {{n: [2]}}, inputs: {{x: 'ones(n, 3)'}}}}
+      - {{name: huge, inputs: {{x: 'ones(1000000, 1000000, 1000)'}}}}
+      - {{name: broken, inputs: {{x: 'ones(0 - 1)'}}}}
+  - schema: "t::g(Tensor x) -> Tensor"
+    kernels: {{CPU: k.py:right}}
+    cases: [{{name: small, inputs: {{x: 'ones(2)'}}}}]
+  - schema: "t::h(Tensor x) -> Tensor"
+    kernels: {{CPU: k.py:right}}
+    reference: k.py:bad_reference
+    cases: [{{name: small, inputs: {{x: 'ones(2)'}}}}]
+"""
+NAMES = (
+    "right",
+    "wrong",
+    "not_a_number",
+    "changes",
+    "alias",
+    "nothing",
+    "raises",
+    "allocates",
+    "wears_out",
+    "misfit",
+)
+
+
+@pytest.fixture(scope="module")
+def measure(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("worker")
+    (folder / "k.py").write_text(KERNELS, encoding="utf-8")
+    (folder / "registry.yaml").write_text(REGISTRY.format(names=", k.py:".join(NAMES)), encoding="utf-8")
+
+    def measure(variant, place=0, operator="t::f"):
+        job = {
+            "registry": str(folder / "registry.yaml"),
+            "operator": operator,
+            "dispatch_key": "CPU",
+            "variant": variant,
+            "items": [place],
+            "time_s": 0.001,
+            "seed": 0,
+        }
+        return CaseResult.from_dict(prepare(job)(place))
+
+    return measure
+
+
+def test_a_right_kernel_has_times_for_every_rung_and_the_facts_of_its_case(measure):
+    case = measure("right")
+    assert (case.id, case.status, case.code) == ("t::f/CPU/right/small[n=2]/float32", "ok", "")
+    assert (case.shapes, case.bytes, case.flops) == ("float32[2, 3]", 48.0, 6.0)
+    assert set(case.ladder) == {"null", "direct", "lookup", "dispatch", "call"}
+    assert case.samples == case.ladder["call"]
+    assert len(case.samples.chunks_ns) >= 3
+    assert case.median_ns > 0
+    assert case.max_rss_bytes > 1 << 20
+    assert case.checks == {"before": "ok", "after": "ok", "against": "reference"}
+
+
+@pytest.mark.parametrize(
+    ("variant", "status", "code", "reason"),
+    [
+        ("wrong", "wrong", "C10E504", "differs from the reference"),
+        ("not_a_number", "wrong", "C10E504", "it is nan where the reference gives 2.0"),
+        ("changes", "wrong", "C10E505", "changed argument `x`"),
+        ("alias", "wrong", "C10E506", "shares memory"),
+        ("nothing", "wrong", "C10E502", "gave None"),
+        ("raises", "crashed", "C10E501", "raised ValueError: no such block"),
+        ("allocates", "out-of-memory", "C10E501", "MemoryError"),
+        ("misfit", "crashed", "C10E305", "misfit"),
+        ("wears_out", "wrong", "C10E504", "differs from the reference"),
+    ],
+)
+def test_a_kernel_that_is_not_right_has_a_status_and_no_time(measure, variant, status, code, reason):
+    case = measure(variant)
+    assert (case.status, case.code) == (status, code)
+    assert reason in case.reason
+    assert case.samples is None
+    assert case.ladder == {}
+
+
+def test_inputs_larger_than_memory_are_out_of_memory(measure):
+    case = measure("right", place=1)
+    assert (case.status, case.code) == ("out-of-memory", "C10E110")
+
+
+def test_inputs_that_cannot_be_made_are_told(measure):
+    case = measure("right", place=2)
+    assert (case.status, case.code, case.case) == ("crashed", "C10E110", "broken")
+
+
+def test_without_a_reference_that_is_said_beside_the_time(measure):
+    case = measure("right", operator="t::g")
+    assert case.status == "ok"
+    assert case.checks["against"] == "none: the operator has no reference"
+    assert (case.bytes, case.flops) == (None, None)
+
+
+def test_a_reference_that_fails_is_told_as_such(measure):
+    case = measure("right", operator="t::h")
+    assert (case.status, case.code) == ("crashed", "C10E508")
+
+
+def test_memory_that_runs_out_outside_the_kernel_is_told(measure, monkeypatch):
+    from c10cli.bench import worker
+
+    def fails(*_args):
+        raise MemoryError
+
+    monkeypatch.setattr(worker, "make_rounds", fails)
+    case = measure("right")
+    assert (case.status, case.code, case.reason) == ("out-of-memory", "C10E606", "not enough memory")

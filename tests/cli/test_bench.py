@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from c10cli.arrays import devices
+from c10cli.bench import run as run_module
+from c10cli.bench.environment import Environment, read_environment
+from c10cli.cli.main import run
+
+FAST = ("--time", "0.02")
+
+HEADER = [
+    "case",
+    "kernel",
+    "dtype",
+    "shapes",
+    "time",
+    "±",
+    "noise",
+    "GB/s",
+    "dispatcher",
+    "status",
+]
+
+
+@pytest.fixture(autouse=True)
+def no_driver(monkeypatch):
+    monkeypatch.setattr(devices, "cuda_driver_reason", lambda: "no CUDA driver found")
+    devices._device_of.cache_clear()
+
+
+@functools.cache
+def environment() -> Environment:
+    return read_environment(Path.cwd())
+
+
+@pytest.fixture
+def bench(c10, demo, monkeypatch):
+    """`bench(*words)`: `c10 bench` over the demo; the machine's peaks, which take long, are measured once."""
+    monkeypatch.setattr(run_module, "_environment", environment)
+    return lambda *words: c10("bench", *FAST, *words)
+
+
+def run_folders(folder: Path) -> list[Path]:
+    return sorted(path for path in (folder / "reports").iterdir() if path.is_dir())
+
+
+def records(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+
+
+def cases(folder: Path) -> list[dict[str, object]]:
+    return [record for record in records(folder) if record["kind"] == "case"]
+
+
+def test_a_run_is_shown_and_kept(bench, folder):
+    ran = bench()
+    assert (ran.code, ran.err) == (0, "")
+    lines = [line.rstrip() for line in ran.out.splitlines()]
+    assert lines[0] == "2 cases of 1 operator, 2 ok, 2 kernels skipped"
+    assert lines[2].split() == HEADER
+    assert lines[4] == "demo::double"
+    for line, size in zip(lines[5:7], (4, 8), strict=True):
+        assert re.match(
+            rf"  tiny n={size}\s+CPU/plain\s+float32\s+float32\[{size}\]\s+[\d.]+ (ns|µs)\s", line
+        )
+        assert line.endswith("ok")
+    assert "  CPU/odd: needs `no_such_package`, not installed (demo::double)" in lines
+    assert "  CUDA/gpu: no CUDA driver found (demo::double)" in lines
+    (kept,) = run_folders(folder)
+    assert lines[-1] == f"report: reports/{kept.name}/report.md"
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "journal.jsonl",
+        "pytest-benchmark.json",
+        "report.md",
+        "result.json",
+    ]
+    assert (folder / "reports/latest").read_text() == f"{kept.name}\n"
+    assert [record["kind"] for record in records(kept)] == [
+        "run",
+        "skipped",
+        "skipped",
+        "case",
+        "case",
+        "end",
+    ]
+    names = [
+        entry["name"] for entry in json.loads((kept / "pytest-benchmark.json").read_text())["benchmarks"]
+    ]
+    assert names == [f"demo::double/CPU/plain/tiny[n={size}]/float32" for size in (4, 8)]
+    assert "demo::double" in (kept / "report.md").read_text()
+
+
+def test_json_is_the_run_that_was_kept(bench, folder):
+    ran = bench("n=4", "--format", "json")
+    assert ran.code == 0
+    assert (ran.json["format"], ran.json["folder"]) == (
+        "c10.bench/1",
+        f"reports/{run_folders(folder)[0].name}",
+    )
+    assert ran.json["run"] == json.loads((run_folders(folder)[0] / "result.json").read_text())
+    (case,) = ran.json["run"]["cases"]
+    assert (case["id"], case["status"]) == ("demo::double/CPU/plain/tiny[n=4]/float32", "ok")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_on_a_terminal_names_the_case_as_it_is(bench, folder, monkeypatch):
+    screen = Terminal()
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "stderr", screen)
+    assert run(["bench", *FAST, "n=4"]) == 0
+    assert "demo::double/CPU/plain/tiny[n=4]/float32" in screen.getvalue()
+
+
+def test_a_wrong_kernel_is_a_finding_and_gets_no_time(bench, demo):
+    demo.write_text(demo.read_text().replace("name: odd, requires: [no_such_package]", "name: odd"))
+    ran = bench("odd")
+    assert ran.code == 1
+    assert "2 cases of 1 operator, 2 wrong" in ran.out
+    rows = [line for line in ran.out.splitlines() if line.startswith("  tiny")]
+    assert [row.split() for row in rows] == [
+        ["tiny", f"n={size}", "CPU/odd", "float32", f"float32[{size}]", "-", "wrong"] for size in (4, 8)
+    ]
+    assert "  demo::double/CPU/odd/tiny[n=4]/float32: wrong - " in ran.out
+    assert "[C10E504]" in ran.out
+
+
+def test_nothing_selected_is_nothing_done_with_a_near_name(bench, folder):
+    ran = bench("plian")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err == (
+        "error[C10E601]: no case matches `plian`\n"
+        "  = note: a case is called `demo::double/CPU/odd/tiny[n=4]/float32`\n"
+        "  = note: a case is called `demo::double/CPU/odd/tiny[n=8]/float32`\n"
+        "  = help: did you mean `plain`?\n"
+    )
+    assert not (folder / "reports").exists()
+
+
+def test_a_selection_that_is_all_skipped_is_nothing_done(bench):
+    ran = bench("CUDA")
+    assert ran.code == 4
+    assert "CUDA/gpu: no CUDA driver found (demo::double)" in ran.out
+
+
+def test_a_registry_without_cases_is_nothing_done(c10, folder):
+    (folder / "registry.yaml").write_text("version: 1\noperators: []\n")
+    ran = c10("bench")
+    assert (ran.code, ran.out) == (4, "")
+    assert "error[C10E601]: the registry has no cases" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("output", "code"), [("registry.yaml/reports", 3), ("/proc/reports", 3), ("k.py", 2)]
+)
+def test_a_folder_that_cannot_be_made_stops_before_anything_is_measured(c10, demo, output, code):
+    began = time.monotonic()
+    ran = c10("bench", "--time", "3600", "--output", output)
+    assert (ran.code, ran.out) == (code, "")
+    assert "Traceback" not in ran.err
+    assert time.monotonic() - began < 60
+
+
+def cut_short(folder: Path) -> None:
+    """Take the last case and the end away from the journal, as if the run had been killed."""
+    journal = folder / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(lines[:-2]))
+
+
+def test_a_run_cut_short_is_gone_on_with_as_it_began(bench, c10, folder):
+    bench("--seed", "5", "plain")
+    (kept,) = run_folders(folder)
+    cut_short(kept)
+    first = cases(kept)
+    ran = c10("bench", "--resume", "latest")
+    assert ran.code == 0
+    assert "2 cases of 1 operator, 2 ok" in ran.out
+    assert run_folders(folder) == [kept]
+    result = json.loads((kept / "result.json").read_text())
+    assert result["exit_status"] == 0
+    assert [case["id"] for case in result["cases"]] == [
+        f"demo::double/CPU/plain/tiny[n={size}]/float32" for size in (4, 8)
+    ]
+    assert result["cases"][0] == {name: value for name, value in first[0].items() if name != "kind"}
+    assert [result["plan"][name] for name in ("seed", "time_s", "select")] == [5, 0.02, ["plain"]]
+
+
+def test_a_finished_run_is_only_shown_again(bench, c10, folder):
+    first = bench("n=4")
+    again = c10("bench", "--resume", run_folders(folder)[0].name)
+    assert (again.code, again.out) == (0, first.out)
+
+
+def test_a_run_of_another_registry_is_not_gone_on_with(bench, c10, demo):
+    bench("n=4")
+    other = demo.parent / "other.yaml"
+    other.write_text(demo.read_text())
+    ran = c10("bench", "--resume", "latest", "--registry", other)
+    assert ran.code == 2
+    assert "error[C10E604]" in ran.err
+    assert "measured `registry.yaml`, not `other.yaml`" in ran.err
+
+
+def test_an_unknown_run_names_those_there_are(bench, c10, folder):
+    assert "no run `nope`" in c10("bench", "--resume", "nope").err
+    bench("n=4")
+    ran = c10("bench", "--resume", "nope")
+    assert ran.code == 3
+    assert f"the newest runs here are {run_folders(folder)[0].name}" in ran.err
+
+
+SLOW_KERNELS = """
+import pathlib, time
+
+def first(x):
+    return x * 2
+
+def slow(x):
+    pathlib.Path("began").touch()
+    time.sleep(100)
+"""
+
+SLOW_REGISTRY = """\
+version: 1
+operators:
+  - schema: "demo::double(Tensor x) -> Tensor"
+    kernels: {CPU: [k.py:first, k.py:slow]}
+    cases: [{name: tiny, dtypes: [float32], inputs: {x: "ones(4)"}}]
+"""
+
+
+@pytest.mark.parametrize("to", ["parent", "group"])
+def test_interruption_keeps_what_was_measured_and_leaves_no_process(start_c10, folder, to):
+    (folder / "k.py").write_text(SLOW_KERNELS)
+    (folder / "registry.yaml").write_text(SLOW_REGISTRY)
+    with start_c10("bench", *FAST, start_new_session=True) as process:
+        wait_for(folder / "began", process)
+        (os.kill if to == "parent" else os.killpg)(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    (kept,) = run_folders(folder)
+    assert (process.returncode, out) == (130, "")
+    assert f"go on with `c10 bench --resume reports/{kept.name}`" in err
+    assert err.endswith("interrupted\n")
+    assert "Traceback" not in err
+    assert [case["id"] for case in cases(kept)] == ["demo::double/CPU/first/tiny/float32"]
+    assert (folder / "reports/latest").read_text() == f"{kept.name}\n"
+    left = subprocess.run(["ps", "-o", "pid=", "-s", str(process.pid)], capture_output=True, text=True)
+    assert left.stdout.strip() == ""
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    """Until the kernel has begun; a process that ends instead fails the test."""
+    for _ in range(600):
+        if path.exists():
+            return
+        assert process.poll() is None
+        time.sleep(0.05)
+    raise AssertionError("the kernel did not begin within 30 s")

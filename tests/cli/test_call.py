@@ -1,0 +1,373 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from c10cli.arrays import devices
+
+ROOT = Path(__file__).parents[2]
+
+KERNELS = """
+import os
+import sys
+import numpy as np
+
+def echo(like, word, number, scale, flag, dims, weights, scalar, dtype, maybe, mask):
+    shown = None if mask is None else mask.tolist()
+    return repr((word, number, scale, flag, dims, weights, scalar, str(dtype), maybe, shown))
+
+def clash(x, key, save, seed, registry, format):
+    return [key, save, seed, registry, format]
+
+def noisy(x):
+    print("noise from Python")
+    sys.stdout.flush()
+    os.write(1, b"noise from below\\n")
+    return x + 1
+
+def leaves(x):
+    sys.exit(0)
+
+def fails(x):
+    raise RuntimeError("the device is on fire")
+
+def refuses(x):
+    raise ValueError("rank 2 is wanted")
+
+def writes(x):
+    x += 1
+    return x.copy()
+
+def aliases(x):
+    return x
+
+def one_of_two(x):
+    return x + 1
+
+def nothing(x):
+    return None
+
+def scalars(x):
+    return np.int64(3), np.float32(0.5), True, "word"
+
+def parts(x):
+    return [x[:1].copy(), x[1:].copy()]
+
+def double(x):
+    return x * 2
+
+def triple(x):
+    return x * 3
+"""
+
+REGISTRY = """\
+version: 1
+operators:
+  - schema: >-
+      t::echo(Tensor like, *, str word='', int number=1, float scale=0.5, bool flag=False, int[] dims=[],
+      float[] weights=[], Scalar? scalar=None, ScalarType? dtype=None, int? maybe=None,
+      Tensor? mask=None) -> str
+    kernels: {CPU: kernels.py:echo}
+  - schema: >-
+      t::clash(Tensor x, int key, *, int save=0, int seed=0, int registry=0, int format=0) -> int[]
+    kernels: {CPU: kernels.py:clash}
+  - schema: "t::noisy(Tensor x) -> Tensor"
+    kernels: {CPU: kernels.py:noisy}
+  - schema: "t::leaves(Tensor x) -> Tensor"
+    kernels: {CPU: kernels.py:leaves}
+  - schema: "t::fails(Tensor x) -> Tensor"
+    kernels: {CPU: kernels.py:fails}
+  - schema: "t::refuses(Tensor x) -> Tensor"
+    kernels: {CPU: kernels.py:refuses}
+  - schema: "t::writes(Tensor x) -> Tensor"
+    kernels: {CPU: kernels.py:writes}
+  - schema: "t::aliases(Tensor x) -> Tensor"
+    kernels: {CPU: kernels.py:aliases}
+  - schema: "t::two(Tensor x) -> (Tensor, Tensor)"
+    kernels: {CPU: kernels.py:one_of_two}
+  - schema: "t::nothing(Tensor x) -> ()"
+    kernels: {CPU: kernels.py:nothing}
+  - schema: "t::scalars(Tensor x) -> (int n, float f, bool b, str s)"
+    kernels: {CPU: kernels.py:scalars}
+  - schema: "t::parts(Tensor x) -> Tensor[]"
+    kernels: {CPU: kernels.py:parts}
+  - schema: "t::variants(Tensor x) -> Tensor"
+    kernels:
+      CPU: [{kernel: kernels.py:double, name: double}, {kernel: kernels.py:triple, name: triple}]
+      CUDA: {kernel: kernels.py:double, name: gpu}
+  - schema: "t::needy(Tensor x) -> Tensor"
+    kernels: {CPU: {kernel: kernels.py:double, requires: [no_such_package]}}
+  - schema: "t::absent(Tensor x) -> Tensor"
+    kernels: {CPU: gone.py:double}
+  - schema: "t::broken(Tensor x) -> Tensor"
+    kernels: {CPU: broken.py:double}
+"""
+
+
+@pytest.fixture
+def call(c10, folder):
+    """`call(*words)`: `c10 call` over the registry above."""
+    (folder / "registry.yaml").write_text(REGISTRY)
+    (folder / "kernels.py").write_text(KERNELS)
+    (folder / "broken.py").write_text("import a_module_that_is_not_there\n")
+    return lambda *words, **settings: c10("call", *words, **settings)
+
+
+@pytest.fixture
+def shipped(c10):
+    """`shipped(*words)`: `c10 call` over the shipped registry, with its NumPy kernels."""
+    return lambda *words, **settings: c10("call", "--registry", ROOT / "registry.yaml", *words, **settings)
+
+
+@pytest.fixture
+def no_driver(monkeypatch):
+    monkeypatch.setattr(devices, "cuda_driver_reason", lambda: "no CUDA driver found")
+    devices._device_of.cache_clear()
+
+
+def test_add_with_lists_and_a_keyword(shipped):
+    ran = shipped("add", "[[1, 2], [3, 4]]", "ones(2, 2)", "--alpha", "2")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == "float32[2, 2]\n[[3., 4.],\n [5., 6.]]\n"
+
+
+def test_cat_dispatches_on_a_list(shipped):
+    ran = shipped("cat", "[ones(2), zeros(3)]")
+    assert (ran.code, ran.out) == (0, "float32[5]\n[1., 1., 0., 0., 0.]\n")
+
+
+def test_layer_norm_takes_a_negative_number_and_gives_three(shipped):
+    ran = shipped("--variant", "numpy", "layer_norm", "randn(4, 8)", "--axis", "-1", "--format", "json")
+    assert ran.code == 0
+    output, mean, stdev = ran.json["returns"]
+    assert (output["name"], output["dtype"], output["shape"]) == ("output", "float32", [4, 8])
+    assert ([mean["name"], mean["shape"]], [stdev["name"], stdev["shape"]]) == (["mean", [4]], ["stdev", [4]])
+    data = np.array(output["data"])
+    np.testing.assert_allclose(data.mean(axis=1), 0, atol=1e-6)
+    np.testing.assert_allclose(data.std(axis=1), 1, rtol=1e-4)
+
+
+def test_topk_reads_a_file_and_saves_both_results(shipped, folder):
+    np.save("x.npy", np.array([3.0, 9.0, 1.0, 7.0]))
+    ran = shipped("topk", "@x.npy", "3", "--save", "y.npz")
+    assert ran.code == 0
+    assert ran.out == "values: float64[3]\n[9., 7., 3.]\nindices: int64[3]\n[1, 3, 0]\n"
+    with np.load("y.npz") as saved:
+        assert saved["values"].tolist() == [9, 7, 3]
+        assert saved["indices"].tolist() == [1, 3, 0]
+
+
+def test_standard_input_and_archive_members_are_arrays(shipped, folder):
+    raw = io.BytesIO()
+    np.save(raw, np.array([-1.0, 2.0]))
+    assert shipped("relu", "-", stdin=raw.getvalue()).out == "float64[2]\n[0., 2.]\n"
+    np.savez("z.npz", a=np.array([-3, 4]), b=np.zeros(1))
+    assert shipped("relu", "@z.npz:a").out == "int64[2]\n[0, 4]\n"
+
+
+def test_json_is_one_named_object(shipped):
+    ran = shipped("add", "[1]", "[2]", "--format", "json")
+    assert ran.json == {
+        "format": "c10.call/1",
+        "name": "c10::add",
+        "kernel": "kernels/add.py:add_cpu",
+        "returns": [{"name": "", "dtype": "float32", "shape": [1], "key": "CPU", "data": [3.0]}],
+    }
+
+
+def test_nan_and_infinity_are_valid_json(shipped):
+    ran = shipped("add", "[nan, inf, -inf]", "[0, 0, 0]", "--format", "json")
+    assert ran.json["returns"][0]["data"] == ["nan", "inf", "-inf"]
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ([], ("", 1, 0.5, False, [], [], None, "None", None, None)),
+        (["--word", "a b"], ("a b", 1, 0.5, False, [], [], None, "None", None, None)),
+        (["--word=--number"], ("--number", 1, 0.5, False, [], [], None, "None", None, None)),
+        (
+            ["--number", "-3", "--scale", "-1e-3", "--flag", "true"],
+            ("", -3, -0.001, True, [], [], None, "None", None, None),
+        ),
+        (
+            ["--dims", "[1, -2]", "--weights", "[0.5, 2]"],
+            ("", 1, 0.5, False, [1, -2], [0.5, 2.0], None, "None", None, None),
+        ),
+        (["--scalar", "2.5", "--maybe", "7"], ("", 1, 0.5, False, [], [], 2.5, "None", 7, None)),
+        (
+            ["--scalar", "none", "--mask", "[1, 0]"],
+            ("", 1, 0.5, False, [], [], None, "None", None, [1.0, 0.0]),
+        ),
+    ],
+)
+def test_every_kind_of_argument_comes_through(call, words, shown):
+    ran = call("echo", "0", *words, "--format", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["returns"][0]["value"] == repr(shown)
+
+
+def test_a_dtype_is_a_word(call):
+    ran = call("echo", "0", "--dtype", "float64")
+    assert ran.code == 0
+    assert "float64" in ran.out
+
+
+def test_after_the_operator_its_own_argument_names_win(call):
+    ran = call("clash", "0", "5", "--save", "1", "--seed=2", "--registry", "3", "--format", "4")
+    assert (ran.code, ran.out) == (0, "[5, 1, 2, 3, 4]\n")
+    assert call("clash", "0", "--key", "-6").out == "[-6, 0, 0, 0, 0]\n"
+
+
+def test_before_the_operator_every_option_is_ours(call, folder):
+    ran = call("--key", "CPU", "--seed", "1", "--save", "y.npy", "--format", "json", "clash", "0", "5")
+    assert ran.json["returns"] == [{"name": "", "value": [5, 0, 0, 0, 0]}]
+    assert ran.code == 3  # a list of numbers is no array to save
+    assert "cannot be saved" in ran.err
+
+
+def test_our_options_may_follow_the_operator(call, folder):
+    ran = call(
+        "variants", "[1]", "--variant", "triple", "--dtype=float64", "--save", "y.npy", "--format", "json"
+    )
+    assert ran.json["returns"][0]["dtype"] == "float64"
+    assert ran.json["kernel"] == "kernels.py:triple"
+    assert np.load("y.npy").tolist() == [3]
+
+
+def test_the_registry_may_follow_the_operator(call, folder, monkeypatch):
+    registry = folder / "registry.yaml"
+    monkeypatch.setenv("C10_REGISTRY", str(ROOT / "registry.yaml"))
+    for words in (["--registry", str(registry)], [f"--registry={registry}"]):
+        assert call("variants", "[1]", *words).out == "float32[1]\n[2.]\n"
+    assert call("relu", "[1]", "--registry", "gone.yaml").code == 3
+    assert call("variants", "[1]").code == 2
+
+
+def test_words_after_two_dashes_are_values(call):
+    assert call("noisy", "--", "[-1]").out == "float32[1]\n[0.]\n"
+    assert call("clash", "0", "--", "-1").out == "[-1, 0, 0, 0, 0]\n"
+    assert call("--", "clash", "0", "-1").out == "[-1, 0, 0, 0, 0]\n"
+
+
+def test_help_after_the_operator_is_the_commands(call):
+    ran = call("variants", "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("Usage: c10 call [OPTIONS] OP [ARGUMENTS]...")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fact"),
+    [
+        (["varaints", "1"], "C10E401", "did you mean `t::variants`"),
+        (["variants"], "C10E404", "is missing argument `x`"),
+        (["variants", "1", "2"], "C10E404", "2 are given"),
+        (["variants", "1", "--x", "2"], "C10E404", "`x` of `t::variants` is given twice"),
+        (["variants", "1", "--y", "2"], "C10E404", "`--y` is no argument of `t::variants` and no option"),
+        (["variants", "'text'"], "C10E405", "must be Tensor"),
+        (["echo", "0", "--number", "1.5"], "C10E405", "must be int, not float"),
+        (["echo", "0", "--flag", "2"], "C10E405", "must be bool"),
+        (["echo", "0", "--number", "9223372036854775808"], "C10E405", "64 bits"),
+        (["variants", "[[1], [2, 3]]"], "C10E405", "no array of float32"),
+        (["variants", "ones(10000000000000)"], "C10E410", "more than is free"),
+        (["variants", "1", "--key", "CUDAA"], "C10E108", "did you mean `CUDA`?"),
+        (["variants", "1", "--key", ""], "C10E108", "unknown dispatch key ``"),
+        (["variants", "1", "--device", "tpu"], "C10E108", "device `tpu` is none of cpu, cuda, gpu"),
+        (["variants", "1", "--device", "cuda", "--key", "CPU"], "C10E108", "--key and --device differ"),
+        (["variants", "1", "--variant", "tripel"], "C10E403", "did you mean `triple`?"),
+        (["variants", "1", "--dtype", "float23"], "C10E410", "unknown dtype `float23`"),
+        (
+            ["refuses", "1"],
+            "C10E501",
+            "`kernels.py:refuses` of `t::refuses` raised ValueError: rank 2 is wanted",
+        ),
+    ],
+)
+def test_wrong_use_is_told_with_code_fact_and_way_out(call, words, code, fact):
+    ran = call(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"error[{code}]" in ran.err
+    assert fact in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fact"),
+    [
+        (["variants", "@gone.npy"], "C10E411", "No such file or directory"),
+        (["variants", "-"], "C10E411", "standard input cannot be read"),
+        (["needy", "1"], "C10E403", "needs `no_such_package`, not installed"),
+        (["absent", "1"], "C10E304", "kernel file `gone.py` does not exist"),
+        (["broken", "1"], "C10E304", "`broken.py` cannot be imported: ModuleNotFoundError"),
+        (
+            ["variants", "[1]", "--save", "gone/y.npy"],
+            "C10E701",
+            "cannot write y.npy: No such file or directory",
+        ),
+        (["variants", "[1]", "--save", "y.txt"], "C10E701", "`y.txt` cannot hold 1 array"),
+        (["variants", "1", "--key", "CUDA"], "C10E607", "no CUDA driver found"),
+        (["variants", "1", "--device", "cuda:0"], "C10E607", "no CUDA driver found"),
+        (["variants", "1", "--key", "CUDA", "--variant", "gpu"], "C10E607", "no CUDA driver found"),
+    ],
+)
+def test_what_this_machine_cannot_do_is_told_as_such(call, no_driver, words, code, fact):
+    ran = call(*words)
+    assert ran.code == 3
+    assert f"error[{code}]" in ran.err
+    assert fact in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("op", "code", "fact"),
+    [
+        ("fails", "C10E501", "raised RuntimeError: the device is on fire"),
+        ("leaves", "C10E501", "raised SystemExit: 0"),
+        ("writes", "C10E505", "changed argument `x`"),
+        ("aliases", "C10E506", "shares memory with argument `x`"),
+        ("two", "C10E502", "returned"),
+    ],
+)
+def test_a_kernel_that_is_wrong_is_a_finding(call, op, code, fact):
+    ran = call(op, "ones(2)")
+    assert (ran.code, ran.out) == (1, "")
+    assert f"error[{code}]" in ran.err
+    assert fact in ran.err
+
+
+def test_shapes_that_do_not_fit_are_wrong_use_told_by_the_kernel(shipped):
+    ran = shipped("matmul", "ones(2, 3)", "ones(2, 3)")
+    assert ran.code == 2
+    first, second, third = ran.err.splitlines()
+    assert first == (
+        "error[C10E501]: kernel `kernels/matmul.py:matmul_cpu` of `c10::matmul` raised ValueError: "
+        "self float32[2, 3] and other float32[2, 3] do not fit a matrix product"
+    )
+    assert second == " --> call of c10::matmul with `self`: float32[2, 3], `other`: float32[2, 3]"
+    assert third.startswith("  = note: raised at ")
+    assert "kernels/matmul.py:" in third
+
+
+def test_what_a_kernel_prints_does_not_spoil_the_output(call, folder, c10_process):
+    ran = call("noisy", "[1]", "--format", "json")
+    assert ran.json["returns"][0]["data"] == [2.0]
+    assert "noise from Python" in ran.err
+    process = c10_process("call", "noisy", "[1]")
+    assert process.out == "float32[1]\n[2.]\n"
+    assert process.err == "noise from Python\nnoise from below\n"
+
+
+def test_returns_that_are_no_tensors_are_shown_as_python_values(call):
+    assert call("scalars", "0").out == "n: 3\nf: 0.5\nb: True\ns: 'word'\n"
+    values = [r["value"] for r in call("scalars", "0", "--format", "json").json["returns"]]
+    assert values == [3, 0.5, True, "word"]
+    assert call("nothing", "0").out == ""
+    assert call("parts", "[1, 2]").out == "[0]: float32[1]\n[1.]\n[1]: float32[1]\n[2.]\n"
+
+
+def test_the_same_seed_gives_the_same_numbers(call):
+    first, again, other = (call("variants", "randn(4)", "--seed", seed).out for seed in (1, 1, 2))
+    assert first == again != other

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from c10cli.cli.call_output import as_dict, as_text, save_returns
+from c10cli.errors import ReportError
+from c10cli.schema import parse_schema
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("", np.array([[3, 4], [5, 6]], np.float32), "float32[2, 2]\n[[3., 4.],\n [5., 6.]]"),
+        ("mean", np.array(2.5), "mean: float64[]\n2.5"),
+        ("", np.zeros(0), "float64[0]\n[]"),
+        ("n", 3, "n: 3"),
+        ("", np.int64(3), "3"),
+        ("", np.float32(0.5), "0.5"),
+        ("", "words", "'words'"),
+        ("", None, "None"),
+        ("sizes", [1, np.int64(2)], "sizes: [1, 2]"),
+        ("", [], "[]"),
+        ("parts", [np.ones(1), np.zeros(1)], "parts[0]: float64[1]\n[1.]\nparts[1]: float64[1]\n[0.]"),
+    ],
+)
+def test_a_return_is_shown_with_name_dtype_shape_and_values(name, value, text):
+    assert as_text(name, value) == text
+
+
+def test_a_large_array_is_shown_in_short():
+    assert len(as_text("", np.zeros((1000, 1000))).splitlines()) < 20
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (3, 3),
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (float("nan"), "nan"),
+        ("words", "words"),
+        (None, None),
+        ([1, np.int64(2), float("-inf")], [1, 2, "-inf"]),
+        (1 + 2j, "(1+2j)"),
+    ],
+)
+def test_plain_values_become_json(value, expected):
+    fields = as_dict("r", value)
+    assert fields == {"name": "r", "value": expected}
+    assert type(fields["value"]) is type(expected)
+    json.dumps(fields, allow_nan=False)
+
+
+def test_arrays_become_json_with_dtype_shape_and_key():
+    assert as_dict("y", np.array([1.5, np.nan, -np.inf], np.float32)) == {
+        "name": "y",
+        "dtype": "float32",
+        "shape": [3],
+        "key": "CPU",
+        "data": [1.5, "nan", "-inf"],
+    }
+
+
+def test_elements_of_a_large_array_are_left_out():
+    assert "data" in as_dict("", np.zeros(1000))
+    assert "data" not in as_dict("", np.zeros(1001))
+
+
+def test_a_list_of_arrays_keeps_each():
+    (first, second) = as_dict("", [np.ones(1), np.zeros(2)])["value"]
+    assert (first["shape"], second["shape"]) == ([1], [2])
+
+
+ONE = parse_schema("t::f(Tensor x) -> Tensor")
+PAIR = parse_schema("t::f(Tensor x) -> (Tensor file, Tensor allow_pickle)")
+
+
+def test_one_array_is_saved_as_npy(folder):
+    save_returns(folder / "y.npy", ONE, (np.arange(3),))
+    assert np.load("y.npy").tolist() == [0, 1, 2]
+
+
+def test_several_are_saved_as_npz_under_any_names(folder):
+    save_returns(folder / "y.npz", PAIR, (np.ones(2), np.zeros(3)))
+    with np.load("y.npz") as saved:
+        assert {name: saved[name].shape for name in saved.files} == {"file": (2,), "allow_pickle": (3,)}
+
+
+def test_a_list_of_arrays_is_saved_under_numbered_names(folder):
+    schema = parse_schema("t::f(Tensor x) -> Tensor[]")
+    save_returns(folder / "y.npz", schema, ([np.ones(1), np.zeros(2)],))
+    with np.load("y.npz") as saved:
+        assert saved.files == ["return_0_0", "return_0_1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "returns", "fact"),
+    [
+        ("y.txt", ONE, (np.ones(1),), "`y.txt` cannot hold 1 array"),
+        ("y.npy", PAIR, (np.ones(1), np.ones(1)), "`y.npy` cannot hold 2 arrays"),
+        (".", ONE, (np.ones(1),), "`.` cannot hold 1 array"),
+        ("gone/y.npy", ONE, (np.ones(1),), "cannot write y.npy: No such file or directory"),
+        (
+            "y.npy",
+            ONE,
+            (np.array([{}], object),),
+            "cannot write y.npy: Object arrays cannot be saved when allow_pickle=False",
+        ),
+        (
+            "y.npz",
+            parse_schema("t::f(Tensor x) -> int"),
+            (3,),
+            "return `return_0` is int 3, no array, and cannot be saved",
+        ),
+    ],
+)
+def test_what_cannot_be_saved_is_refused_and_leaves_no_file(folder, name, schema, returns, fact):
+    with pytest.raises(ReportError) as caught:
+        save_returns(Path(name), schema, returns)
+    assert caught.value.diagnostics[0].message == fact
+    assert list(folder.iterdir()) == []

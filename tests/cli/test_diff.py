@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+OLD = """\
+version: 1
+operators:
+  - schema: "d::f(Tensor x, int n=1) -> Tensor"
+    kernels: {CPU: k.py:f, CUDA: k.py:g}
+  - schema: "d::gone(Tensor x) -> Tensor"
+  - schema: "d::same(Tensor x) -> Tensor"
+"""
+NEW = """\
+version: 1
+operators:
+  - schema: "d::f(Tensor x, int n=2, *, int k=0) -> Tensor"
+    kernels: {CPU: k.py:f}
+    waive:
+      - {breaks: kernel-removed CUDA, reason: nobody has one, until: 2999-12-31}
+      - {breaks: argument-default, reason: too late, until: 2000-01-01}
+      - {breaks: return-type, reason: never mind, until: 2999-12-31}
+  - schema: "d::same(Tensor x) -> Tensor"
+  - schema: "d::fresh(Tensor x) -> Tensor"
+"""
+
+SHOWN = """\
+error[C10E210]: `d::f`, argument 1 `n`: the default of `n` is `2`, and was `1`
+ --> new.yaml:3:29
+  |
+3 |   - schema: "d::f(Tensor x, int n=2, *, int k=0) -> Tensor"
+  |                             ^^^^^^^ argument-default
+  = note: was `int n=1` at old.yaml:3:29
+  = note: not backward compatible, not forward compatible: calls that leave it out compute something else
+  = note: its waiver expired on 2000-01-01, at new.yaml:7:18: too late
+  = help: keep the default `1`
+
+note[argument-added]: `d::f`, argument 2 `k`: `int k=0` is added
+ --> new.yaml:3:41
+  = note: old side: old.yaml:3:13
+  = note: backward compatible, forward compatible: calls that do not pass `k` get its default
+
+waived[kernel-removed]: `d::f`, the `CUDA` kernels: no kernel is left for `CUDA`
+ --> new.yaml:3:13
+  = note: was `CUDA` at old.yaml:4:28
+  = note: not backward compatible, forward compatible: calls with tensors of `CUDA` find no kernel
+  = note: waived until 2999-12-31, at new.yaml:6:18: nobody has one
+
+note[operator-added]: `d::fresh` is added
+ --> new.yaml:10:13
+  = note: backward compatible, not forward compatible: nobody calls it yet, and the old side does not have it
+
+error[C10E210]: `d::gone` is removed
+ --> old.yaml:5:13
+  |
+5 |   - schema: "d::gone(Tensor x) -> Tensor"
+  |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ operator-removed
+  = note: not backward compatible, forward compatible: calls of it find no operator
+  = help: keep it until its callers have moved to another
+
+note[waiver]: `d::f`: the waiver of `return-type` matches no break; remove it
+ --> new.yaml:8:18
+
+2 changes that break callers, 1 waived, 2 compatible; 1 operator unchanged
+"""
+
+
+@pytest.fixture
+def sides(folder):
+    (folder / "old.yaml").write_text(OLD)
+    (folder / "new.yaml").write_text(NEW)
+    return folder
+
+
+def manifest(*schemas):
+    return "version: 1\noperators:\n" + "".join(f'  - schema: "{schema}"\n' for schema in schemas)
+
+
+def test_every_change_is_shown_with_places_verdict_reason_and_what_to_do(c10, sides):
+    ran = c10("diff", "old.yaml", "new.yaml")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out == SHOWN
+
+
+def test_without_a_break_the_exit_code_is_0(c10, folder):
+    (folder / "old.yaml").write_text(manifest("d::f(Tensor x) -> Tensor"))
+    (folder / "new.yaml").write_text(manifest("d::f(Tensor x, *, int n=1) -> Tensor"))
+    ran = c10("diff", "old.yaml", "new.yaml")
+    assert ran.code == 0
+    assert ran.out.endswith("\n1 compatible; 0 operators unchanged\n")
+    ran = c10("diff", "new.yaml", "old.yaml")
+    assert ran.code == 1
+    assert ran.out.endswith("\n1 change that breaks callers; 0 operators unchanged\n")
+
+
+def test_two_equal_sides_have_no_changes(c10, sides):
+    ran = c10("diff", "old.yaml", "old.yaml")
+    assert (ran.code, ran.out, ran.err) == (0, "no changes in 3 operators\n", "")
+
+
+def test_json_has_both_places_and_the_waiver(c10, sides):
+    ran = c10("diff", "old.yaml", "new.yaml", "--format", "json")
+    assert (ran.code, ran.err) == (1, "")
+    found = ran.json
+    assert found["format"] == "c10.diff/1"
+    assert (found["old"], found["new"], found["ok"]) == ("old.yaml", "new.yaml", False)
+    assert found["counts"] == {"breaks": 2, "waived": 1, "changes": 5, "unchanged_operators": 1}
+    first, _, waived, fresh, gone = found["findings"]
+    assert first == {
+        "operator": "d::f",
+        "what": "argument-default",
+        "where": "argument 1 `n`",
+        "message": "the default of `n` is `2`, and was `1`",
+        "backward": False,
+        "forward": False,
+        "breaks": True,
+        "why": "calls that leave it out compute something else",
+        "todo": "keep the default `1`",
+        "old": {"file": "old.yaml", "line": 3, "column": 29, "end_column": 36, "text": "int n=1"},
+        "new": {"file": "new.yaml", "line": 3, "column": 29, "end_column": 36, "text": "int n=2"},
+        "waiver": {"reason": "too late", "until": "2000-01-01", "holds": False},
+    }
+    assert waived["waiver"] == {"reason": "nobody has one", "until": "2999-12-31", "holds": True}
+    assert (waived["backward"], waived["breaks"]) == (False, False)
+    assert (fresh["old"], gone["new"], fresh["waiver"]) == (None, None, None)
+    (unused,) = found["unused_waivers"]
+    assert (unused["operator"], unused["breaks"], unused["subject"]) == ("d::f", "return-type", None)
+    assert unused["place"]["line"] == 8
+
+
+def test_github_gets_one_annotation_for_each_change(c10, sides):
+    ran = c10("diff", "old.yaml", "new.yaml", "--format", "github")
+    lines = ran.out.splitlines()
+    assert [line.partition("::")[2].partition("::")[0] for line in lines] == [
+        "error title=C10E210,file=new.yaml,line=3,col=29,endColumn=36",
+        "notice title=argument-added,file=new.yaml,line=3,col=41,endColumn=48",
+        "notice title=kernel-removed,file=new.yaml,line=3,col=13,endColumn=60",
+        "notice title=operator-added,file=new.yaml,line=10,col=13,endColumn=43",
+        "error title=C10E210",
+        "warning title=waiver,file=new.yaml,line=8,col=18,endColumn=29",
+    ]
+    assert lines[0].endswith("%0Ahelp: keep the default `1`")
+    assert ran.code == 1
+
+
+@pytest.mark.parametrize("sides_given", [("nope.yaml", "new.yaml"), ("new.yaml", "nope:new.yaml")])
+def test_a_side_that_cannot_be_read_ends_with_3(c10, sides, sides_given):
+    ran = c10("diff", *sides_given)
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("error[C10E101]: ")
+
+
+def test_a_broken_side_ends_with_1_and_its_faults(c10, sides):
+    (sides / "bad.yaml").write_text(manifest("d::f(Tensr x) -> Tensor", "d::g(Tensor x) -> Tensr"))
+    ran = c10("diff", "old.yaml", "bad.yaml")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.count("error[C10E204]") == 2
+
+
+@pytest.mark.parametrize("words", [[], ["one.yaml"], ["one.yaml", "two.yaml", "three.yaml"]])
+def test_two_sides_must_be_given(c10, folder, words):
+    assert c10("diff", *words).code == 2
+
+
+def test_native_functions_are_compared_in_torchs_dialect(c10, folder):
+    (folder / "old.yaml").write_text("- func: rand(int[] size, *, Tensor! out) -> Tensor\n")
+    (folder / "new.yaml").write_text("- func: rand(SymInt[] size, *, Tensor! out) -> Tensor?\n")
+    ran = c10("diff", "old.yaml", "new.yaml", "--format", "json")
+    assert [(f["operator"], f["what"]) for f in ran.json["findings"]] == [("aten::rand", "return-type")]
+
+
+def test_a_revision_is_compared_with_the_working_tree(c10, sides, monkeypatch, needs_program):
+    needs_program("git")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(sides.parent))
+    who = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q", "."], ["add", "old.yaml"], [*who, "commit", "-q", "-m", "m"]):
+        subprocess.run(["git", *words], check=True, capture_output=True)
+    shutil.move("new.yaml", "old.yaml")
+    ran = c10("diff", "HEAD:old.yaml", "old.yaml")
+    assert ran.code == 1
+    assert ran.out == SHOWN.replace("old.yaml", "HEAD:old.yaml").replace("new.yaml", "old.yaml")

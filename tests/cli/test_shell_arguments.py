@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from c10cli.cli.shell_arguments import Tail, evaluate_tail, split_tail
+from c10cli.errors import ArgumentError, DispatchError
+from c10cli.schema import parse_schema
+
+OURS = {"--key": False, "--save": False, "--seed": False, "--registry": False, "--help": True}
+SCHEMA = parse_schema("t::f(Tensor x, int max_size=1, *, str word='', Scalar? s=None) -> Tensor")
+CLASHING = parse_schema("t::g(Tensor x, int key, *, int save=0, int seed=0, int registry=0) -> Tensor")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("ones(2) -1", Tail(["ones(2)", "-1"])),
+        ("-", Tail(["-"])),
+        ("x --word hello", Tail(["x"], {"word": "hello"})),
+        ("x --word=a=b", Tail(["x"], {"word": "a=b"})),
+        ("x --word=", Tail(["x"], {"word": ""})),
+        ("x --max-size -3", Tail(["x"], {"max_size": "-3"})),
+        ("x --max_size=3", Tail(["x"], {"max_size": "3"})),
+        ("--x a --max_size 3", Tail([], {"x": "a", "max_size": "3"})),
+        ("x --key CPU 3", Tail(["x", "3"], {}, ["--key", "CPU"])),
+        ("x --key=CPU", Tail(["x"], {}, ["--key", "CPU"])),
+        ("x --help", Tail(["x"], {}, ["--help"])),
+        ("x -- --word -1", Tail(["x", "--word", "-1"])),
+        ("", Tail()),
+    ],
+)
+def test_words_are_the_operators_or_ours(words, expected):
+    assert split_tail(SCHEMA, words.split(), OURS) == expected
+
+
+def test_a_name_that_both_have_is_the_operators():
+    words = ["x", "1", "--save", "2", "--seed=3", "--registry", "4"]
+    assert split_tail(CLASHING, words, OURS) == Tail(["x", "1"], {"save": "2", "seed": "3", "registry": "4"})
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fact", "todo"),
+    [
+        (
+            "x --wrod a",
+            "C10E404",
+            "`--wrod` is no argument of `t::f` and no option",
+            "did you mean `--word`?",
+        ),
+        (
+            "x --kee CPU",
+            "C10E404",
+            "`--kee` is no argument of `t::f` and no option",
+            "did you mean `--key` or `--seed`?",
+        ),
+        ("x --word a --word b", "C10E404", "argument `word` is given twice", "give it once"),
+        ("x --word", "C10E410", "`--word` has no value", "write --word VALUE"),
+        ("x --key", "C10E410", "`--key` has no value", "write --key VALUE"),
+    ],
+)
+def test_words_that_fit_nowhere_are_refused(words, code, fact, todo):
+    with pytest.raises(ArgumentError) as caught:
+        split_tail(SCHEMA, words.split(), OURS)
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.message, diagnostic.help) == (code, fact, todo)
+
+
+def value(declared: str, text: str) -> object:
+    """What *text* means for an argument of type *declared*."""
+    schema = parse_schema(f"t::f(Tensor like, {declared} v) -> Tensor")
+    positional, _ = evaluate_tail(schema, Tail(["0", text]), "float32", 0)
+    return positional[1]
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "expected"),
+    [
+        ("int", "-3", -3),
+        ("int", "2 ** 10", 1024),
+        ("float", "1e-5", 1e-5),
+        ("float", "inf", float("inf")),
+        ("bool", "true", True),
+        ("bool", "False", False),
+        ("Scalar", "-1.5", -1.5),
+        ("int?", "none", None),
+        ("int?", "7", 7),
+        ("str", "none", "none"),
+        ("str", "two words", "two words"),
+        ("str", "", ""),
+        ("str", "@home", "@home"),
+        ("str", "-", "-"),
+        ("str", "'quoted'", "quoted"),
+        ("str?", "none", None),
+        ("str?", "'none'", "none"),
+        ("ScalarType", "float64", "float64"),
+        ("Device", "cuda:0", "cuda:0"),
+        ("int[]", "[1, -2]", [1, -2]),
+        ("int[]", "[]", []),
+        ("int[2]", "3", 3),
+        ("float[]", "[1, 2.5]", [1, 2.5]),
+        ("str[]", "['a', \"b\"]", ["a", "b"]),
+        ("Tensor?", "none", None),
+    ],
+)
+def test_a_text_means_what_the_arguments_type_makes_of_it(declared, text, expected):
+    found = value(declared, text)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "expected"),
+    [
+        ("Tensor", "[[1, 2], [3, 4]]", np.array([[1, 2], [3, 4]], np.float32)),
+        ("Tensor", "-1", np.array(-1, np.float32)),
+        ("Tensor?", "zeros(2) + 1", np.ones(2, np.float32)),
+        ("Tensor", "[nan, inf]", np.array([np.nan, np.inf], np.float32)),
+    ],
+)
+def test_tensors_are_arrays_of_the_asked_dtype(declared, text, expected):
+    found = value(declared, text)
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_random_numbers_depend_on_the_seed_alone():
+    schema = parse_schema("t::f(Tensor x) -> Tensor")
+    first, again, other = (
+        evaluate_tail(schema, Tail(["randn(8)"]), "float64", seed)[0][0] for seed in (3, 3, 4)
+    )
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+@pytest.fixture
+def arrays(folder):
+    np.save("x.npy", np.arange(3.0))
+    np.save("a:b.npy", np.ones(1))
+    np.savez("two.npz", a=np.ones(2), b=np.zeros(3))
+    np.savez("one.npz", only=np.full(2, 7.0))
+    np.savez("none.npz")
+    np.save("objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.savez("objects.npz", a=np.array([{}], dtype=object))
+    (folder / "text.npy").write_text("hello")
+    (folder / "empty.npy").touch()
+    (folder / "half.npz").write_bytes((folder / "two.npz").read_bytes()[:100])
+    cut = (folder / "x.npy").read_bytes()
+    (folder / "cut.npy").write_bytes(cut[:-4])
+    (folder / "header.npy").write_bytes(cut.replace(b"}", b" "))
+    odd = (folder / "one.npz").read_bytes()
+    directory = odd.index(b"PK\x01\x02")
+    (folder / "odd.npz").write_bytes(odd[: directory + 10] + b"c" + odd[directory + 11 :])
+    (folder / "huge.npy").write_bytes(cut.replace(b"(3,)", b"(3000000000000000,)".ljust(4)))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("@x.npy", [0, 1, 2]),
+        ("@a:b.npy", [1]),
+        ("@two.npz:b", [0, 0, 0]),
+        ("@one.npz", [7, 7]),
+        ("@one.npz:only", [7, 7]),
+    ],
+)
+def test_files_of_arrays_are_read(arrays, text, expected):
+    found = value("Tensor", text)
+    assert found.tolist() == expected
+    assert found.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [("[@x.npy, ones(2)]", [(3,), (2,)]), ("[@two.npz:a,@two.npz:b]", [(2,), (3,)]), ("@x.npy", [(3,)])],
+)
+def test_a_list_of_tensors_may_hold_files(arrays, text, shapes):
+    assert [array.shape for array in value("Tensor[]", text)] == shapes
+
+
+def test_a_missing_file_in_a_list_is_named(arrays):
+    with pytest.raises(ArgumentError) as caught:
+        value("Tensor[]", "[@x.npy, @gone.npy]")
+    assert "`gone.npy` cannot be read" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "fact"),
+    [
+        (
+            "@gone.npy",
+            "C10E411",
+            "`gone.npy` cannot be read for argument `v` of `t::f`: No such file or directory",
+        ),
+        ("@.", "C10E411", "`.` cannot be read for argument `v` of `t::f`: Is a directory"),
+        ("@", "C10E411", "`` cannot be read for argument `v` of `t::f`: Is a directory"),
+        (
+            "@empty.npy",
+            "C10E411",
+            "`empty.npy` cannot be read for argument `v` of `t::f`: No data left in file",
+        ),
+        (
+            "@half.npz",
+            "C10E411",
+            "`half.npz` cannot be read for argument `v` of `t::f`: File is not a zip file",
+        ),
+        ("@x.npy:a", "C10E410", "`x.npy` is one array, without names"),
+        ("@two.npz", "C10E410", "`two.npz` has several arrays: `a`, `b`"),
+        ("@two.npz:c", "C10E410", "`two.npz` has no array `c`; there is `a`, `b`"),
+        ("@none.npz", "C10E410", "`none.npz` has no arrays"),
+    ],
+)
+def test_files_that_hold_no_such_array_are_refused(arrays, text, code, fact):
+    with pytest.raises(ArgumentError) as caught:
+        value("Tensor", text)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == code
+    assert diagnostic.message == fact
+
+
+@pytest.mark.parametrize("name", ["objects.npy", "objects.npz", "text.npy"])
+def test_pickled_objects_are_never_loaded_nor_advised(arrays, name):
+    with pytest.raises(ArgumentError) as caught:
+        value("Tensor", f"@{name}")
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == "C10E411"
+    assert diagnostic.message.endswith("it is no array file, or has pickled objects in it")
+    assert "allow_pickle" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["cut.npy", "header.npy", "huge.npy", "odd.npz"])
+def test_a_damaged_file_is_refused(arrays, name):
+    with pytest.raises(ArgumentError) as caught:
+        value("Tensor", f"@{name}")
+    assert caught.value.code == "C10E411"
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "code", "mention"),
+    [
+        ("Tensor", "x", "C10E410", "unknown name `x`"),
+        ("Tensor", "", "C10E410", "expression is empty"),
+        ("Tensor", "((1", "C10E410", "is not an expression"),
+        ("Tensor", "__import__('os')", "C10E410", "unknown function `__import__`"),
+        ("Tensor", "ones(10000000000000)", "C10E410", "more than is free"),
+        ("int", "9**9**9", "C10E410", "more than 4,096 bits"),
+        ("Tensor", "[[1, 2], [3]]", "C10E405", "no array of float32"),
+        ("Tensor", "\udcff", "C10E410", "expression"),
+    ],
+)
+def test_texts_that_mean_nothing_are_refused_with_the_argument(declared, text, code, mention):
+    with pytest.raises(ArgumentError) as caught:
+        value(declared, text)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.code == code
+    assert mention in diagnostic.message
+    assert "`v`" in diagnostic.message
+
+
+def test_an_unknown_dtype_offers_a_near_one():
+    with pytest.raises(DispatchError) as caught:
+        evaluate_tail(SCHEMA, Tail(["1"]), "float23", 0)
+    assert caught.value.diagnostics[0].message == "unknown dtype `float23`"
+    assert "`float32`" in caught.value.diagnostics[0].help
+
+
+def test_too_many_positional_arguments_are_counted_before_any_is_evaluated():
+    with pytest.raises(ArgumentError) as caught:
+        evaluate_tail(SCHEMA, Tail(["1", "2", "ones(10**15)"]), "float32", 0)
+    assert caught.value.code == "C10E404"
+    assert "takes 2 positional arguments, 3 are given" in str(caught.value)

@@ -1,0 +1,55 @@
+"""What every test folder shares: the one rule for packages and programs that may be missing."""
+
+import importlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+
+def missing(reason):
+    """Skip with *reason*, or fail where CI promised that everything is there."""
+    if os.environ.get("C10_TESTS_REQUIRE_ALL") == "1":
+        pytest.fail(f"{reason}, and C10_TESTS_REQUIRE_ALL=1 forbids to skip")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def needs():
+    """``needs("torch")``: the module, imported; without it the test is skipped, or fails in CI."""
+
+    def module(name):
+        if importlib.util.find_spec(name) is None:
+            missing(f"{name} is not installed")
+        return importlib.import_module(name)
+
+    return module
+
+
+@pytest.fixture(scope="session")
+def needs_program():
+    """``needs_program("git")``: the same for a program on the path."""
+
+    def program(name):
+        if shutil.which(name) is None:
+            missing(f"{name} is not installed")
+
+    return program
+
+
+@pytest.fixture(scope="session")
+def torch(needs):
+    """The real torch, to compare with."""
+    return needs("torch")
+
+
+@pytest.fixture(scope="session")
+def torch_schemas(torch):
+    """The texts of all schemas of a torch just imported; other tests register more into this process's."""
+    code = "import json, torch; print(json.dumps([str(s) for s in torch._C._jit_get_all_schemas()]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)

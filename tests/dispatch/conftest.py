@@ -1,0 +1,97 @@
+import re
+import weakref
+
+import pytest
+
+from c10cli.dispatch import Dispatcher, register_tensor_type
+
+
+class Tensor:
+    """Base of tensors without contents, one class per dispatch key."""
+
+    dtype, shape = "float32", (2, 3)
+
+
+class CPUTensor(Tensor):
+    pass
+
+
+class CUDATensor(Tensor):
+    pass
+
+
+class XLATensor(Tensor):
+    pass
+
+
+class MetaTensor(Tensor):
+    pass
+
+
+class UndefinedTensor(Tensor):
+    pass
+
+
+TENSORS = {
+    "CPU": CPUTensor,
+    "CUDA": CUDATensor,
+    "XLA": XLATensor,
+    "Meta": MetaTensor,
+    "Undefined": UndefinedTensor,
+}
+for key, tensor_type in TENSORS.items():
+    register_tensor_type(tensor_type, key)
+
+
+@pytest.fixture
+def tensor():
+    """``tensor("CUDA")``: a tensor of that key, on no device."""
+    return lambda key="CPU": TENSORS[key]()
+
+
+@pytest.fixture
+def x():
+    return CPUTensor()
+
+
+def check_invariants(op):
+    """What the table of *op* learned follows from its registrations."""
+    table = op.table()
+    assert set(table.by_key) <= set(table.registrations)
+    for key, function in table.by_key.items():
+        bound = table.registrations[key][-1].bound(op.schema)
+        assert function is bound.function or bound.boxed or bound.cache_creator
+    assert all(entries for entries in table.registrations.values())
+
+
+@pytest.fixture
+def dispatcher():
+    """A private dispatcher whose tables are checked when the test ends."""
+    dispatcher = Dispatcher()
+    yield dispatcher
+    for op in dispatcher.operators():
+        check_invariants(op)
+
+
+@pytest.fixture
+def shown():
+    """An error with its place, notes and help, every file name replaced by ``FILE`` and line by ``N``."""
+
+    def text(error):
+        lines = [str(error), *getattr(error, "__notes__", [])]
+        assert len(lines) <= 15
+        return re.sub(r"[^\s(`]*\.py:\d+", "FILE:N", "\n".join(lines))
+
+    return text
+
+
+@pytest.fixture
+def alive():
+    """Counts live objects: ``track(object)`` gives it back, ``len(alive)`` says how many are left."""
+
+    class Alive(weakref.WeakSet):
+        def track(self, value):
+            self.add(value)
+            return value
+
+    return Alive()

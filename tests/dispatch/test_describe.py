@@ -1,0 +1,46 @@
+from types import SimpleNamespace
+
+import pytest
+
+from c10cli.dispatch.describe import describe, dtype_name
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "None"),
+        (True, "True"),
+        (3, "int 3"),
+        (2.5, "float 2.5"),
+        ([1, 2], "list of 2"),
+        ((), "tuple of 0"),
+        ("text", "str"),
+        (SimpleNamespace(dtype="float32", shape=(4, 8)), "float32[4, 8]"),
+        (SimpleNamespace(dtype=SimpleNamespace(name="int64"), shape=()), "int64[]"),
+        (SimpleNamespace(dtype="float32", shape=None), "SimpleNamespace"),
+    ],
+)
+def test_a_value_is_described_by_dtype_and_shape_or_by_type(value, text):
+    assert describe(value) == text
+
+
+def test_a_long_number_is_cut():
+    assert len(describe(10**100)) == 40
+
+
+def test_a_description_never_fails():
+    class Hostile:
+        @property
+        def shape(self):
+            raise ValueError("no shape today")
+
+    assert describe(Hostile()) == ("test_a_description_never_fails.<locals>.Hostile")
+
+
+def test_contents_are_never_shown():
+    numpy = pytest.importorskip("numpy")
+    assert describe(numpy.full((2, 2), 7.0)) == "float64[2, 2]"
+
+
+def test_torch_dtypes_lose_their_prefix():
+    assert dtype_name("torch.float16") == "float16"

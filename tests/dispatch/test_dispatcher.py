@@ -1,0 +1,287 @@
+import contextlib
+import itertools
+
+import pytest
+
+from c10cli.dispatch import Dispatcher
+from c10cli.errors import (
+    AmbiguousOverloadError,
+    NoKernelError,
+    RegistrationError,
+    SchemaError,
+    StaleHandleError,
+    UnknownOperatorError,
+)
+from c10cli.schema import parse_schema
+
+SCHEMA = "t::f(Tensor x) -> int"
+
+
+def constant(value):
+    return lambda x: value
+
+
+@pytest.fixture
+def op(dispatcher):
+    return dispatcher.register_schema(SCHEMA)
+
+
+def test_each_key_gets_its_own_kernel(dispatcher, op, tensor):
+    dispatcher.register_kernel(op, "CPU", constant(1))
+    dispatcher.register_kernel(op, "CUDA", constant(2))
+    assert [op.call(tensor("CPU")), op.call(tensor("CUDA"))] == [1, 2]
+    for key, value in (("CPU", 1), ("CUDA", 2)):
+        stack = ["below", tensor(key)]
+        dispatcher.lookup(op, stack).call(stack)
+        assert stack == ["below", value]
+
+
+def test_operators_do_not_share_kernels(dispatcher, op, x):
+    other = dispatcher.register_schema("t::g(Tensor x) -> int")
+    dispatcher.register_kernel(op, "CPU", constant(1))
+    with pytest.raises(NoKernelError):
+        other.call(x)
+
+
+def test_a_schema_may_be_given_as_text_or_as_value(dispatcher):
+    value = parse_schema(SCHEMA)
+    assert dispatcher.register_schema(value).schema is value
+    assert str(dispatcher.register_schema("t::g(Tensor x) -> int").schema) == "t::g(Tensor x) -> int"
+
+
+@pytest.mark.parametrize("text", ["t::f(Tensr x) -> int", "t::f(int x) -> int", "nonsense"])
+def test_a_refused_schema_leaves_no_operator(dispatcher, text):
+    with pytest.raises(SchemaError):
+        dispatcher.register_schema(text)
+    assert dispatcher.operators() == []
+
+
+def test_overloads_are_operators_of_their_own(dispatcher, op, x):
+    overload = dispatcher.register_schema("t::f.ov(Tensor x) -> int")
+    dispatcher.register_kernel(overload, "CPU", constant(2))
+    assert dispatcher.find("t::f.ov").call(x) == 2
+    with pytest.raises(NoKernelError):
+        dispatcher.find("t::f").call(x)
+
+
+def test_operators_are_listed_by_name(dispatcher):
+    for name in ("b::z", "a::y", "b::a", "b::a.ov"):
+        dispatcher.register_schema(f"{name}(Tensor x) -> int")
+    assert [str(op.name) for op in dispatcher.operators()] == ["a::y", "b::a", "b::a.ov", "b::z"]
+
+
+def test_find_takes_short_names_and_refuses_unknown_and_ambiguous_ones(dispatcher, op):
+    assert dispatcher.find("f") is dispatcher.find("t::f") is op
+    with pytest.raises(UnknownOperatorError) as caught:
+        dispatcher.find("t::ff")
+    assert caught.value.diagnostics[0].help == "did you mean `t::f`?"
+    dispatcher.register_schema("u::f(Tensor x) -> int")
+    with pytest.raises(AmbiguousOverloadError):
+        dispatcher.find("f")
+
+
+def test_a_deregistered_operator_is_not_found_and_its_name_is_free(dispatcher, op, x):
+    dispatcher.deregister_schema(op)
+    with pytest.raises(UnknownOperatorError):
+        dispatcher.find("t::f")
+    again = dispatcher.register_schema(SCHEMA)
+    dispatcher.register_kernel(again, "CPU", constant(3))
+    assert dispatcher.find("t::f").call(x) == 3
+
+
+def test_the_singleton_is_one_and_a_dispatcher_is_private():
+    assert Dispatcher.singleton() is Dispatcher.singleton()
+    assert Dispatcher() is not Dispatcher.singleton()
+
+
+def test_a_removed_key_is_free_for_another_kernel(dispatcher, op, x):
+    dispatcher.register_kernel(op, "CPU", constant(1))
+    dispatcher.deregister_kernel(op, "CPU")
+    dispatcher.register_kernel(op, "CPU", constant(2))
+    assert op.call(x) == 2
+
+
+def test_a_kernel_that_is_refused_does_not_remove_the_one_before(dispatcher, op, x):
+    first = dispatcher.register_kernel(op, "CPU", constant(1))
+    with pytest.raises(RegistrationError), dispatcher.register_kernel(op, "CPU", constant(2)):
+        raise AssertionError("not reached")
+    assert op.call(x) == 1
+    first.close()
+
+
+def test_ten_thousand_operators_can_be_removed_in_order(dispatcher, x):
+    ops = [dispatcher.register_schema(f"t::bulk{i}(Tensor x) -> int") for i in range(10_000)]
+    for op in ops[:-1]:
+        dispatcher.deregister_schema(op)
+    dispatcher.register_kernel(ops[-1], "CPU", constant(1))
+    assert (dispatcher.operators(), ops[-1].call(x)) == ([ops[-1]], 1)
+
+
+def test_an_override_serves_and_closing_it_reveals_the_one_below(dispatcher, op, x):
+    registrars = [dispatcher.register_kernel(op, "CPU", constant(0))]
+    for value in (1, 2):
+        registrars.append(dispatcher.register_kernel(op, "CPU", constant(value), override=True))
+        assert op.call(x) == value
+    for value in (1, 0):
+        registrars.pop().close()
+        assert op.call(x) == value
+    registrars.pop().close()
+    with pytest.raises(NoKernelError):
+        op.call(x)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_overrides_may_be_closed_in_any_order(dispatcher, op, x, order):
+    registrars = [dispatcher.register_kernel(op, "CPU", constant(value), override=True) for value in range(3)]
+    left = {0, 1, 2}
+    for value in order:
+        assert op.call(x) == max(left)
+        registrars[value].close()
+        registrars[value].close()
+        left.remove(value)
+    assert op.keys() == ()
+
+
+def test_deregistering_takes_the_newest_of_an_override_stack(dispatcher, op, x):
+    dispatcher.register_kernel(op, "CPU", constant(1))
+    newest = dispatcher.register_kernel(op, "CPU", constant(2), override=True)
+    dispatcher.deregister_kernel(op, "CPU")
+    assert op.call(x) == 1
+    newest.close()
+    assert op.call(x) == 1
+
+
+def test_an_override_of_nothing_is_a_registration(dispatcher, op, x):
+    dispatcher.register_kernel(op, "CPU", constant(1), override=True)
+    assert op.call(x) == 1
+
+
+def test_a_registrar_undoes_its_own_registration_alone(dispatcher, op, x):
+    registrar = dispatcher.register_kernel(op, "CPU", constant(1))
+    dispatcher.deregister_kernel(op, "CPU")
+    dispatcher.register_kernel(op, "CPU", constant(2))
+    registrar.close()
+    assert op.call(x) == 2
+    assert (registrar.op, registrar.dispatch_key.name) == (op, "CPU")
+
+
+def test_a_registrar_closes_at_the_end_of_its_block_also_after_an_exception(dispatcher, op):
+    def use():
+        with dispatcher.register_kernel(op, "CPU", constant(1)):
+            assert [*map(str, op.keys())] == ["CPU[1]"]
+            raise ValueError("inside")
+
+    with pytest.raises(ValueError, match="inside"):
+        use()
+    assert op.keys() == ()
+
+
+def test_registrars_of_two_keys_close_apart(dispatcher, op, tensor):
+    cpu = dispatcher.register_kernel(op, "CPU", constant(1))
+    with dispatcher.register_kernel(op, "CUDA", constant(2)):
+        assert op.call(tensor("CUDA")) == 2
+    assert op.call(tensor("CPU")) == 1
+    with pytest.raises(NoKernelError):
+        op.call(tensor("CUDA"))
+    cpu.close()
+    dispatcher.deregister_schema(op)
+
+
+def test_closing_a_registrar_of_a_deregistered_operator_does_nothing(dispatcher, op):
+    registrar = dispatcher.register_kernel(op, "CPU", constant(1))
+    dispatcher.deregister_kernel(op, "CPU")
+    dispatcher.deregister_schema(op)
+    registrar.close()
+    registrar.close()
+
+
+def test_a_dropped_registrar_leaves_its_kernel(dispatcher, op, x):
+    dispatcher.register_kernel(op, "CPU", constant(1))
+    assert op.call(x) == 1
+
+
+@contextlib.contextmanager
+def failing_transaction(dispatcher, failure=ValueError):
+    """A transaction whose body raises *failure* at its end; the block goes on behind it."""
+    try:
+        with dispatcher.transaction() as same:
+            yield same
+            raise failure
+    except failure:
+        return
+
+
+def state(dispatcher):
+    return [op.dump() for op in dispatcher.operators()]
+
+
+def test_a_transaction_that_fails_undoes_registrations(dispatcher, op, tensor):
+    dispatcher.register_kernel(op, "CPU", constant(1))
+    before = state(dispatcher)
+    with failing_transaction(dispatcher) as same:
+        assert same is dispatcher
+        new = dispatcher.register_schema("t::g(Tensor x) -> int")
+        dispatcher.register_kernel(new, "CPU", constant(5))
+        dispatcher.register_kernel(op, "CUDA", constant(2))
+        dispatcher.register_kernel(op, "CPU", constant(3), override=True)
+        assert [op.call(tensor("CUDA")), op.call(tensor())] == [2, 3]
+    assert state(dispatcher) == before
+    assert op.call(tensor()) == 1
+    with pytest.raises(StaleHandleError, match="deregistered at the end of a failed transaction"):
+        new.call(tensor())
+
+
+def test_a_transaction_that_fails_undoes_deregistrations(dispatcher, op, x):
+    first = dispatcher.register_kernel(op, "CPU", constant(1))
+    second = dispatcher.register_kernel(op, "CPU", constant(2), override=True)
+    before = state(dispatcher)
+    with failing_transaction(dispatcher):
+        first.close()
+        assert op.call(x) == 2
+        dispatcher.deregister_kernel(op, "CPU")
+        dispatcher.deregister_schema(op)
+        again = dispatcher.register_schema("t::f(Tensor y) -> int")
+        dispatcher.register_kernel(again, "CPU", lambda y: 9)
+    assert state(dispatcher) == before
+    assert (op.is_live, op.call(x)) == (True, 2)
+    second.close()
+    assert op.call(x) == 1
+    first.close()
+    assert op.keys() == ()
+
+
+def test_the_exception_of_a_transaction_goes_on(dispatcher):
+    failure = ValueError("undo")
+    with pytest.raises(ValueError, match="undo") as caught, dispatcher.transaction():
+        raise failure
+    assert caught.value is failure
+
+
+def test_a_transaction_that_ends_well_keeps_everything(dispatcher, op, x):
+    with dispatcher.transaction():
+        dispatcher.register_kernel(op, "CPU", constant(1))
+    assert op.call(x) == 1
+
+
+def test_a_transaction_inside_another_is_undone_alone(dispatcher, op, tensor):
+    with dispatcher.transaction():
+        dispatcher.register_kernel(op, "CPU", constant(1))
+        with failing_transaction(dispatcher):
+            dispatcher.register_kernel(op, "CUDA", constant(2))
+    assert [*map(str, op.keys())] == ["CPU[1]"]
+
+
+def test_an_outer_transaction_undoes_what_an_inner_one_did(dispatcher, op):
+    with failing_transaction(dispatcher):
+        with dispatcher.transaction():
+            dispatcher.register_kernel(op, "CPU", constant(1))
+        dispatcher.register_kernel(op, "CUDA", constant(2))
+    assert op.keys() == ()
+    dispatcher.register_kernel(op, "CPU", constant(1))
+    assert [*map(str, op.keys())] == ["CPU[1]"]
+
+
+def test_a_transaction_is_undone_for_every_kind_of_exception(dispatcher, op):
+    with failing_transaction(dispatcher, KeyboardInterrupt):
+        dispatcher.register_kernel(op, "CPU", constant(1))
+    assert op.keys() == ()

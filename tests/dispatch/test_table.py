@@ -1,0 +1,249 @@
+import itertools
+
+import pytest
+
+from c10cli.dispatch import Dispatcher, DispatchKey, DispatchTable, register_tensor_type
+from c10cli.errors import DispatchError, NoKernelError
+
+SCHEMA = "t::f(Tensor x, int i) -> int"
+
+
+@pytest.fixture
+def op(dispatcher):
+    return dispatcher.register_schema(SCHEMA)
+
+
+def test_a_missing_kernel_is_an_error_with_key_place_and_what_there_is(op, dispatcher, tensor, shown):
+    def on_cuda(x, i):
+        return i
+
+    def on_cpu(x, i):
+        return i
+
+    dispatcher.register_kernel(op, "CUDA", on_cuda)
+    dispatcher.register_kernel(op, "CPU", on_cpu)
+    name = "test_a_missing_kernel_is_an_error_with_key_place_and_what_there_is.<locals>"
+    for call in (op.call, op, op.lookup, lambda *args: op.call_boxed(list(args))):
+        with pytest.raises(NoKernelError) as caught:
+            call(tensor("XLA"), 1)
+        assert shown(caught.value) == (
+            "error[C10E403] no kernel of `t::f` for dispatch key XLA[6]; registered: CPU[1], CUDA[2]\n"
+            "--> call of t::f, argument `x`: float32[2, 3] with key XLA\n"
+            "note: the schema is t::f(Tensor x, int i) -> int\n"
+            f"note: CPU[1]: {name}.on_cpu (registered at FILE:N)\n"
+            f"note: CUDA[2]: {name}.on_cuda (registered at FILE:N)\n"
+            "help: register a kernel for XLA[6], or pass a tensor of CPU[1], CUDA[2]"
+        )
+        assert caught.value.__context__ is None
+    assert caught.value.operator == "t::f"
+    assert caught.value.dispatch_key.name == "XLA"
+    assert [key.name for key in caught.value.registered_keys] == ["CPU", "CUDA"]
+
+
+def test_a_missing_kernel_where_there_is_none_at_all(op, tensor, shown):
+    with pytest.raises(NoKernelError) as caught:
+        op.call(tensor(), 1)
+    assert shown(caught.value) == (
+        "error[C10E403] no kernel of `t::f` for dispatch key CPU[1]; registered: none\n"
+        "--> call of t::f, argument `x`: float32[2, 3] with key CPU\n"
+        "note: the schema is t::f(Tensor x, int i) -> int\n"
+        "help: register a kernel for CPU[1]"
+    )
+
+
+def test_the_error_names_all_arguments_that_could_decide(dispatcher, tensor):
+    op = dispatcher.register_schema("t::g.ov(Tensor[] a, Tensor? b) -> ()")
+    with pytest.raises(NoKernelError) as caught:
+        op.call([tensor()], None)
+    assert caught.value.operator == "t::g.ov"
+    assert caught.value.diagnostics[0].place.startswith("call of t::g.ov, argument `a` or `b`: float32")
+
+
+def test_a_lookup_by_key_needs_no_tensor(op, dispatcher, x, shown):
+    dispatcher.register_kernel(op, "CPU", lambda x, i: i + 1)
+    assert op.lookup_key("CPU")(x, 1) == 2
+    with pytest.raises(NoKernelError) as caught:
+        op.lookup_key("CUDA")
+    assert "--> lookup of t::f\n" in shown(caught.value)
+    with pytest.raises(DispatchError, match="unknown dispatch key `Cuda`"):
+        op.lookup_key("Cuda")
+
+
+def kernels():
+    return {key: lambda x, i, key=key: key for key in ("CPU", "CUDA", "XLA", "Meta")}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_the_table_depends_on_what_is_registered_and_not_on_the_order(count, tensor):
+    functions = {key: kernels()[key] for key in list(kernels())[:count]}
+    tables = set()
+    for order in itertools.permutations(functions):
+        op = Dispatcher().register_schema(SCHEMA, site="here")
+        for key in order:
+            op.dispatcher.register_kernel(op, key, functions[key], site="there")
+        assert [op.call(tensor(key), 0) for key in functions] == list(functions)
+        with pytest.raises(NoKernelError) as caught:
+            op.call(tensor("Undefined"), 0)
+        tables.add((op.dump(), op.keys(), *caught.value.diagnostics))
+    assert len(tables) == 1
+
+
+def test_all_orders_of_removal_lead_through_the_same_tables(tensor):
+    functions = {key: kernels()[key] for key in ("CPU", "CUDA", "XLA")}
+    tables = {}
+    for order in itertools.permutations(functions):
+        op = Dispatcher().register_schema(SCHEMA, site="here")
+        for key, function in functions.items():
+            op.dispatcher.register_kernel(op, key, function, site="there")
+        left = set(functions)
+        for key in order:
+            op.call(tensor(key), 0)
+            op.dispatcher.deregister_kernel(op, key)
+            left.remove(key)
+            assert [*map(str, op.keys())] == sorted(f"{k}[{DispatchKey(k).number}]" for k in left)
+            assert tables.setdefault(frozenset(left), op.dump()) == op.dump()
+
+
+def test_a_removed_kernel_is_not_remembered(op, dispatcher, tensor):
+    dispatcher.register_kernel(op, "CPU", lambda x, i: i)
+    assert op.call(tensor(), 1) == 1
+    dispatcher.deregister_kernel(op, "CPU")
+    for call in (op.call, op.lookup):
+        with pytest.raises(NoKernelError):
+            call(tensor(), 1)
+    dispatcher.register_kernel(op, "CPU", lambda x, i: i + 1)
+    assert op.call(tensor(), 1) == 2
+
+
+class Movable:
+    """A tensor whose key depends on the value, as torch's does."""
+
+    dtype, shape = "float32", (1,)
+
+    def __init__(self, place):
+        self.place = place
+
+
+register_tensor_type(Movable, lambda value: value.place)
+
+
+@pytest.mark.parametrize(
+    "schema", ["(Tensor x) -> str", "(Tensor[] x) -> str", "(int i=0, *, Tensor x) -> str"]
+)
+def test_a_type_whose_key_depends_on_the_value_is_routed_call_by_call(dispatcher, tensor, schema):
+    op = dispatcher.register_schema(f"t::g{schema}")
+    for key in ("CPU", "CUDA"):
+        dispatcher.register_kernel(op, key, lambda *args, key=key, **kwargs: key)
+
+    def call(value):
+        return op.call(x=[value] if "[]" in schema else value)
+
+    moving = Movable("CPU")
+    seen = [call(moving), call(Movable("CUDA")), call(moving), call(tensor("CUDA")), call(tensor())]
+    moving.place = "CUDA"
+    assert [*seen, call(moving)] == ["CPU", "CUDA", "CPU", "CUDA", "CPU", "CUDA"]
+    with pytest.raises(NoKernelError, match="dispatch key Meta"):
+        call(Movable("Meta"))
+    dispatcher.deregister_kernel(op, "CUDA")
+    assert call(Movable("CPU")) == "CPU"
+    with pytest.raises(NoKernelError, match="dispatch key CUDA"):
+        call(moving)
+
+
+def test_torch_tensors_are_routed_by_device_and_layout(dispatcher, needs):
+    torch = needs("torch")
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    for key in ("CPU", "Meta", "SparseCPU"):
+        dispatcher.register_kernel(op, key, lambda x, key=key: key)
+    tensors = [torch.zeros(2), torch.zeros(2, device="meta"), torch.eye(2).to_sparse(), torch.zeros(1)]
+    assert [op.call(t) for t in tensors] == ["CPU", "Meta", "SparseCPU", "CPU"]
+
+
+def test_scipy_matrices_reach_the_sparse_kernel(dispatcher, needs):
+    sparse, numpy = needs("scipy.sparse"), needs("numpy")
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    for key in ("CPU", "SparseCPU"):
+        dispatcher.register_kernel(op, key, lambda x, key=key: key)
+    dense = numpy.eye(2)
+    assert [op.call(v) for v in (dense, sparse.csr_matrix(dense), sparse.csr_array(dense))] == [
+        "CPU",
+        "SparseCPU",
+        "SparseCPU",
+    ]
+
+
+def test_an_error_of_a_key_function_comes_through(dispatcher):
+    class Broken:
+        pass
+
+    def key_of(value):
+        raise KeyError("no idea")
+
+    register_tensor_type(Broken, key_of)
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    dispatcher.register_kernel(op, "CPU", lambda x: "CPU")
+    for _ in range(2):
+        with pytest.raises(KeyError, match="no idea"):
+            op.call(Broken())
+
+
+def test_teaching_a_type_reaches_tables_that_have_learned_already(dispatcher):
+    class Parent:
+        pass
+
+    class Child(Parent):
+        pass
+
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    for key in ("CPU", "CUDA"):
+        dispatcher.register_kernel(op, key, lambda x, key=key: key)
+    with pytest.raises(TypeError, match="no known tensor"):
+        op.call(Child())
+    register_tensor_type(Parent, "CPU")
+    assert op.call(Child()) == "CPU"
+    register_tensor_type(Child, "CUDA")
+    assert [op.call(Child()), op.call(Parent())] == ["CUDA", "CPU"]
+    register_tensor_type(Child, lambda value: "CPU")
+    assert op.call(Child()) == "CPU"
+
+
+def test_a_call_takes_what_the_table_in_use_remembers_for_the_type(op, dispatcher, x):
+    for value in (1, 2):
+        with dispatcher.register_kernel(op, "CPU", lambda x, i, value=value: value):
+            assert op.call(x, 0) == value
+            op.table().by_type[type(x)] = lambda x, i: "remembered"
+            assert op.call(x, 0) == "remembered"
+
+
+def test_the_dump_shows_the_table_in_use_with_what_was_overridden(op, dispatcher):
+    def first(x, i):
+        return 1
+
+    def second(x, i):
+        return 2
+
+    dispatcher.register_kernel(op, "CUDA", second, site="c.py:3")
+    dispatcher.register_kernel(op, "CPU", first, site="a.py:1")
+    dispatcher.register_kernel(op, "CPU", second, override=True, site="b.py:2")
+    local = "test_the_dump_shows_the_table_in_use_with_what_was_overridden.<locals>"
+    assert op.dump().splitlines() == [
+        SCHEMA,
+        f"registered at {op.site}",
+        f"CPU[1]: {local}.second (registered at b.py:2)",
+        f"  overridden: CPU[1]: {local}.first (registered at a.py:1)",
+        f"CUDA[2]: {local}.second (registered at c.py:3)",
+    ]
+
+
+def test_a_table_without_kernels_says_so(op):
+    assert op.dump().splitlines()[-1] == "no kernels"
+
+
+def test_a_renewed_table_has_forgotten_what_it_learned(op, dispatcher, tensor):
+    dispatcher.register_kernel(op, "CPU", lambda x, i: i)
+    op.call(tensor(), 1)
+    table = op.table()
+    assert isinstance(table, DispatchTable)
+    assert len(table.by_type) == len(table.by_key) == 1
+    renewed = table.renewed()
+    assert (renewed.registrations, renewed.by_type, renewed.by_key) == (table.registrations, {}, {})

@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+
+from c10cli.dispatch import DispatchKey, key_of, register_tensor_type
+from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.errors import ArgumentError, DispatchError, RegistrationError
+
+
+def test_a_numpy_array_is_on_cpu():
+    assert key_of(np.zeros(2)) is DispatchKey.CPU
+
+
+def test_a_subclass_of_ndarray_is_on_cpu():
+    class Labelled(np.ndarray):
+        pass
+
+    assert key_of(np.zeros(2).view(Labelled)) is DispatchKey.CPU
+    assert key_of(np.ma.zeros(2)) is DispatchKey.CPU
+
+
+@pytest.mark.parametrize("value", [None, 1, 2.0, "text", [np.zeros(2)], np.float64(1), np.ndarray, object()])
+def test_what_is_no_array_is_no_tensor(value):
+    assert key_of(value) is None
+    assert not is_tensor(value)
+
+
+def test_scipy_sparse_matrices_and_arrays_are_on_sparse_cpu(needs):
+    sparse = needs("scipy.sparse")
+    assert key_of(sparse.csr_matrix(np.eye(2))) is DispatchKey.SparseCPU
+    assert key_of(sparse.coo_array(np.eye(2))) is DispatchKey.SparseCPU
+
+
+def test_torch_tensors_have_the_key_of_their_device_and_layout(needs):
+    torch = needs("torch")
+    assert key_of(torch.zeros(2)) is DispatchKey.CPU
+    assert key_of(torch.zeros(2, device="meta")) is DispatchKey.Meta
+    assert key_of(torch.eye(2).to_sparse()) is DispatchKey.SparseCPU
+    assert key_of(torch.nn.Parameter(torch.zeros(2))) is DispatchKey.CPU
+
+
+def fake_torch_type(**attributes):
+    """A type that says it is torch's, for devices that this machine does not have."""
+    return type("Tensor", (), {"__module__": "torch", **attributes})
+
+
+def test_a_torch_device_without_a_key_says_how_to_teach_one(monkeypatch, shown):
+    device = type("device", (), {"type": "vulkan"})
+    value = fake_torch_type(is_cpu=False, is_cuda=False, device=device)()
+    with pytest.raises(ArgumentError) as caught:
+        key_of(value)
+    assert shown(caught.value) == (
+        "error[C10E408] a tensor of type `torch.Tensor` lives on device `vulkan`, which has no dispatch key\n"
+        "help: teach the key with register_tensor_type(Tensor, FUNCTION)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("hip", "layout", "key"),
+    [(None, "strided", "CUDA"), ("6.0", "strided", "HIP"), (None, "coo", "SparseCUDA")],
+)
+def test_a_fake_torch_on_a_gpu_gives_the_key_of_its_build_and_layout(monkeypatch, hip, layout, key):
+    version = type("version", (), {"hip": hip})
+    monkeypatch.setitem(
+        __import__("sys").modules, "torch", type("torch", (), {"version": version, "strided": "strided"})
+    )
+    value = fake_torch_type(is_cpu=False, is_cuda=True, layout=layout)()
+    assert key_of(value) is DispatchKey(key)
+
+
+@pytest.mark.parametrize(
+    ("device_type", "key"), [(1, "CPU"), (2, "CUDA"), (3, "CPU"), (8, "MPS"), (10, "HIP"), (14, "XPU")]
+)
+def test_an_unknown_type_with_dlpack_is_asked_for_its_device(device_type, key):
+    exporter = type("Exporter", (), {"__dlpack_device__": lambda self: (device_type, 0)})
+    assert key_of(exporter()) is DispatchKey(key)
+
+
+def test_a_dlpack_device_without_a_key_is_an_error_that_names_it():
+    exporter = type("Exporter", (), {"__dlpack_device__": lambda self: (99, 0)})
+    with pytest.raises(ArgumentError, match="lives on device `DLPack 99`, which has no dispatch key"):
+        key_of(exporter())
+
+
+def test_a_taught_type_and_its_subclasses_have_the_key():
+    class Grid:
+        pass
+
+    class FineGrid(Grid):
+        pass
+
+    assert key_of(Grid()) is None
+    register_tensor_type(Grid, "XLA")
+    assert (key_of(Grid()), key_of(FineGrid())) == (DispatchKey.XLA, DispatchKey.XLA)
+
+
+def test_a_taught_function_decides_by_value_and_may_give_a_name():
+    class Anywhere:
+        place = "CUDA"
+
+    register_tensor_type(Anywhere, lambda value: value.place)
+    value = Anywhere()
+    assert key_of(value) is DispatchKey.CUDA
+    value.place = DispatchKey.CPU
+    assert key_of(value) is DispatchKey.CPU
+
+
+def test_teaching_wins_over_what_is_built_in():
+    class OnDevice(np.ndarray):
+        pass
+
+    register_tensor_type(OnDevice, "MPS")
+    assert key_of(np.zeros(2).view(OnDevice)) is DispatchKey.MPS
+
+
+def test_a_type_may_be_taught_anew():
+    class Grid:
+        pass
+
+    register_tensor_type(Grid, "CPU")
+    register_tensor_type(Grid, "CUDA")
+    assert key_of(Grid()) is DispatchKey.CUDA
+
+
+def test_teaching_an_unknown_key_is_refused_and_teaches_nothing():
+    class Grid:
+        pass
+
+    with pytest.raises(DispatchError, match="unknown dispatch key `Cpu`"):
+        register_tensor_type(Grid, "Cpu")
+    assert key_of(Grid()) is None
+
+
+@pytest.mark.parametrize(
+    ("tensor_type", "key", "message"),
+    [
+        ("numpy.ndarray", "CPU", "error[C10E309] 'numpy.ndarray' is no type"),
+        (int, 3, "error[C10E309] 3 is neither a dispatch key nor a function"),
+    ],
+)
+def test_teaching_takes_a_type_and_a_key_or_function(tensor_type, key, message):
+    with pytest.raises(RegistrationError) as caught:
+        register_tensor_type(tensor_type, key)
+    assert str(caught.value) == message

@@ -1,0 +1,204 @@
+import textwrap
+
+import pytest
+
+from c10cli import SchemaError, load_registry
+from c10cli.interop.torch_export import check_exportable, exported_kernels, select_operators
+from c10cli.manifest.discover import shipped_registry
+
+# Shipped operator, arguments of the call under torch, what torch itself gives for them.
+SHIPPED = """
+import numpy as np, torch
+from c10cli import load_registry
+from c10cli.interop.torch_export import export_to_torch
+from c10cli.manifest.discover import shipped_registry
+from c10cli.verify.inputs import case_points, make_arguments
+from c10cli.verify.reference import check_kernel, expect
+
+registry = load_registry(shipped_registry())
+exported = export_to_torch(registry)
+called = 0
+for linked in registry.operators.values():
+    decl = linked.decl
+    if (str(decl.name), "CPU") not in exported.kernels:
+        continue
+    overload = getattr(getattr(torch.ops, decl.name.namespace), decl.name.base)
+    assert str(overload.default._schema) == decl.schema.to_torch_string()
+    point = next(iter(case_points(decl)))
+    # As `c10 validate` judges a kernel, by the reference and for what it must not touch.
+    found = check_kernel(decl, "torch", overload, "CPU", expect(decl, point), arrays="torch")
+    assert not found, found
+    called += 1
+print(called, len(registry.operators))
+"""
+
+
+def test_every_shipped_operator_called_through_torch_gives_what_its_reference_gives(torch, child):
+    called, known = map(int, child(SHIPPED).split())
+    with_cpu = [
+        o for o in load_registry(shipped_registry()).operators.values() if "CPU" in exported_kernels(o)
+    ]
+    assert (called, known) == (len(with_cpu), len(load_registry(shipped_registry()).operators))
+    assert called >= 9
+
+
+def test_shipped_operators_agree_with_torchs_own(torch, child):
+    program = """
+    import torch
+    from torch.nn import functional
+    from c10cli import load_registry
+    from c10cli.interop.torch_export import export_to_torch
+    from c10cli.manifest.discover import shipped_registry
+    export_to_torch(load_registry(shipped_registry()))
+    torch.manual_seed(0)
+    x, y = torch.randn(5, 8), torch.randn(5, 8)
+    c10 = torch.ops.c10
+    for ours, theirs in [
+        (c10.layer_norm(x)[0], functional.layer_norm(x, (8,))),
+        (c10.softmax(x), x.softmax(-1)),
+        (c10.softmax(x, dim=0), x.softmax(0)),
+        (c10.add(x, y, alpha=2), torch.add(x, y, alpha=2)),
+        (c10.cat([x, y]), torch.cat([x, y])),
+        (c10.gelu(x), functional.gelu(x)),
+        (c10.gelu(x, approximate="tanh"), functional.gelu(x, approximate="tanh")),
+        (c10.matmul(x, y.T), x @ y.T),  # one that is not contiguous
+        (c10.topk(x, 3)[1], x.topk(3)[1]),
+    ]:
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    print("same")
+    """
+    assert child(program).splitlines()[-1] == "same"
+
+
+DEMO = """\
+- {schema: "t::f(Tensor x) -> Tensor", kernels: {CPU: "k.py:f", CUDA: "k.py:f", Meta: "k.py:f"}}
+- {schema: "t::f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", kernels: {CPU: "k.py:f"}}
+- {schema: "u::g(Tensor x) -> Tensor", kernels: {CPU: {kernel: "k.py:f", arrays: scipy}}}
+"""
+START = """
+import gc, torch
+from c10cli import load_registry
+from c10cli.interop.torch_export import export_to_torch
+def error(call):
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__} {error}"
+"""
+
+
+@pytest.fixture
+def run(torch, registry, child):
+    def run(program, manifest=DEMO):
+        registry(manifest, "def f(x): return x + 1")
+        return child(START + textwrap.dedent(program)).splitlines()
+
+    return run
+
+
+def test_cpu_and_cuda_kernels_are_registered_and_said(run):
+    program = """
+    exported = export_to_torch(load_registry("registry.yaml"))
+    print(*exported.operators)
+    print(*(f"{name}/{key}={entry}" for (name, key), entry in exported.kernels.items()))
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    print(*(has("t::f", key) for key in ("CPU", "CUDA", "Meta")), has("u::g", "CPU"))
+    """
+    assert run(program) == [
+        "t::f t::f.out u::g",
+        "t::f/CPU=k.py:f t::f/CUDA=k.py:f t::f.out/CPU=k.py:f",
+        "True True False False",
+    ]
+
+
+def test_the_registration_outlives_what_it_gave_and_the_interpreter_ends_well(run):
+    program = """
+    export_to_torch(load_registry("registry.yaml"))
+    kept = torch.ops.t.f.default
+    gc.collect()
+    print(kept(torch.ones(1)).item(), torch.ops.t.f(torch.ones(1)).item())
+    """
+    assert run(program) == ["2.0 2.0"]
+
+
+def test_a_library_given_takes_the_operators_of_its_namespace(run):
+    program = """
+    registry, library = load_registry("registry.yaml"), torch.library.Library("t", "DEF")
+    print(error(lambda: export_to_torch(registry, library)))
+    exported = export_to_torch(registry, library, select=["t::*"])
+    print(exported.libraries[0] is library, torch.ops.t.f(torch.ones(1)).item())
+    """
+    refused, done = run(program)
+    assert "RegistrationError" in refused
+    assert "`u::g` cannot be defined in a library of namespace `t`" in refused
+    assert done == "True 2.0"
+
+
+def test_an_operator_that_torch_has_is_refused_and_nothing_is_registered(run):
+    program = """
+    print(error(lambda: export_to_torch(load_registry("registry.yaml"))))
+    print([name for name in torch._C._dispatch_get_all_op_names() if name.startswith("t::")])
+    """
+    own = '- {schema: "aten::relu(Tensor self) -> Tensor"}\n'
+    lines = run(program, DEMO + own)
+    assert "C10E301" in lines[0]
+    assert "`aten::relu` cannot be registered with torch, which has an operator of that name" in lines[0]
+    assert lines[-1] == "[]"
+
+
+def test_a_second_export_of_the_same_operators_is_refused(run):
+    program = """
+    registry = load_registry("registry.yaml")
+    export_to_torch(registry)
+    print(error(lambda: export_to_torch(registry)))
+    """
+    assert "`t::f` cannot be registered with torch" in run(program)[0]
+
+
+def test_a_namespace_that_torch_keeps_is_refused_and_nothing_stays(run):
+    program = """
+    print(error(lambda: export_to_torch(load_registry("registry.yaml"))))
+    print([name for name in torch._C._dispatch_get_all_op_names() if name.startswith("t::")])
+    """
+    lines = run(program, DEMO + '- {schema: "prim::mine(Tensor self) -> Tensor"}\n')
+    assert "torch refuses `prim::mine`" in lines[0]
+    assert lines[-1] == "[]"
+
+
+def test_a_default_that_torch_spells_so_that_it_cannot_be_read_is_exported(run):
+    program = """
+    export_to_torch(load_registry("registry.yaml"))
+    print(torch.ops.t.f.default._schema.arguments[1].default_value)
+    """
+    assert run(program, '- {schema: "t::f(Tensor x, int[] d=[1, 1]) -> Tensor"}\n') == ["[1, 1]"]
+
+
+INEXPRESSIBLE = """\
+- {schema: "t::fine(Tensor x) -> Tensor"}
+- {schema: "t::inf(Tensor x, float y=inf) -> Tensor"}
+- {schema: "t::nan(Tensor x, Scalar y=nan) -> Tensor"}
+"""
+
+
+def test_schemas_that_torch_cannot_express_are_all_refused_by_name_and_place(registry):
+    operators = load_registry(registry(INEXPRESSIBLE)).manifest.operators
+    with pytest.raises(SchemaError) as caught:
+        check_exportable(operators)
+    findings = caught.value.diagnostics
+    assert [f.code for f in findings] == ["C10E205", "C10E205"]
+    assert [f.span.line for f in findings] == [4, 5]
+    assert findings[0].message.startswith("`t::inf` cannot be registered with torch: ")
+
+
+def test_of_very_many_findings_the_first_are_shown(registry):
+    manifest = "".join(f'- {{schema: "t::f{i}(Tensor x, float y=inf) -> Tensor"}}\n' for i in range(30))
+    with pytest.raises(SchemaError) as caught:
+        check_exportable(load_registry(registry(manifest)).manifest.operators)
+    assert len(caught.value.diagnostics) == 20
+    assert caught.value.diagnostics[-1].notes[-1] == "the same holds for 10 more operators"
+
+
+def test_operators_are_selected_by_name(registry):
+    operators = load_registry(registry(DEMO)).operators.values()
+    assert [str(o.decl.name) for o in select_operators(operators, ["f.out", "u::*"])] == ["t::f.out", "u::g"]
+    assert len(select_operators(operators, [])) == 3

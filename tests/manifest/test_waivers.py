@@ -1,0 +1,87 @@
+import textwrap
+from datetime import date
+
+import pytest
+
+from c10cli.manifest.load import load_manifest
+from c10cli.manifest.waivers import WAIVABLE
+
+
+def load(folder, waive):
+    text = 'version: 1\noperators:\n  - schema: "c10::f(Tensor x) -> Tensor"\n    waive:'
+    path = folder / "registry.yaml"
+    path.write_text(text + textwrap.indent(textwrap.dedent(waive), "      ").rstrip() + "\n")
+    return load_manifest(path)
+
+
+def findings(folder, waive):
+    return [(f.code, f.span.line, f.message) for f in load(folder, waive).diagnostics]
+
+
+def test_a_waiver_is_read_with_its_place(tmp_path):
+    result = load(
+        tmp_path,
+        """
+        - {breaks: argument-removed alpha, reason: " never used ", until: 2026-12-31}
+        - breaks: kernel-removed
+          reason: gone
+          until: "2027-01-01"
+        """,
+    )
+    assert result.ok
+    first, second = result.manifest.operators[0].waivers
+    assert (first.breaks, first.subject, first.reason) == ("argument-removed", "alpha", "never used")
+    assert first.until == date(2026, 12, 31)
+    assert str(first.span) == f"{tmp_path / 'registry.yaml'}:5:18"
+    assert (second.breaks, second.subject, second.until) == ("kernel-removed", "", date(2027, 1, 1))
+
+
+def test_an_operator_without_waivers_has_none(tmp_path):
+    result = load(tmp_path, " []")
+    assert result.ok
+    assert result.manifest.operators[0].waivers == ()
+
+
+@pytest.mark.parametrize(
+    ("waive", "found"),
+    [
+        (" 3", [("C10E106", 4, "`waive` of `c10::f` must be a list, not an integer")]),
+        ("\n- 3", [("C10E106", 5, "waiver 1 of `c10::f` must be a mapping, not an integer")]),
+        (
+            "\n- {breaks: argument-type, until: 2026-12-31}",
+            [("C10E105", 5, "field `reason` of waiver 1 of `c10::f` is missing")],
+        ),
+        (
+            "\n- {breaks: argument-type, reason: '  ', until: 2026-12-31}",
+            [("C10E106", 5, "`reason` of waiver 1 of `c10::f` is empty")],
+        ),
+        (
+            "\n- {breaks: argument-type, reason: r, until: 2026-12-31, by: me}",
+            [("C10E104", 5, "field `by` of waiver 1 of `c10::f` is unknown")],
+        ),
+        (
+            "\n- {breaks: argument-typ, reason: r, until: 2026-12-31}",
+            [("C10E106", 5, "`argument-typ` in `breaks` of waiver 1 of `c10::f` is no kind of change")],
+        ),
+        (
+            "\n- {breaks: argument-type, reason: r, until: 2026}",
+            [("C10E106", 5, "`until` of waiver 1 of `c10::f` must be a string, not an integer")],
+        ),
+    ],
+)
+def test_a_fault_is_found_at_its_line(tmp_path, waive, found):
+    assert findings(tmp_path, waive) == found
+
+
+@pytest.mark.parametrize("day", ["2026-02-30", "20261231", "2026-W01-1", "31.12.2026", "2026-12-31T00:00"])
+def test_only_a_day_of_the_calendar_is_one(tmp_path, day):
+    (finding,) = load(tmp_path, f"\n- {{breaks: argument-type, reason: r, until: '{day}'}}").diagnostics
+    assert finding.message == (
+        f"`until` of waiver 1 of `c10::f` must be a day such as `2026-12-31`, not `{day}`"
+    )
+
+
+def test_a_kind_that_is_near_is_offered(tmp_path):
+    (finding,) = load(tmp_path, "\n- {breaks: argument-typ, reason: r, until: 2026-12-31}").diagnostics
+    assert "`argument-type`" in finding.help
+    assert finding.notes == (f"known here: {', '.join(f'`{kind}`' for kind in WAIVABLE)}",)

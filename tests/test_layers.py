@@ -1,0 +1,155 @@
+"""The arrow of the layers: every module imports only from its own layer or from earlier ones."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "c10cli"
+LAYERS = (
+    "_lazy",
+    "errors",
+    "schema",
+    "dispatch",
+    "arrays",
+    "manifest",
+    "verify",
+    "bench",
+    "report",
+    "interop",
+    "cli",
+)
+# Above all layers: the package that exports them, and the plugin that joins them to pytest.
+ON_TOP = ("__init__", "__main__", "pytest_plugin")
+HEAVY = {"numpy", "click", "rich", "yaml"}
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts)
+KERNELS = sorted((ROOT / "kernels").rglob("*.py"))
+
+
+def names_of(paths):
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def imported_modules(path):
+    """The absolute names of all that *path* imports, inside functions and for types as well."""
+    package = (*path.relative_to(ROOT).parent.parts,)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*base, *([node.module] if node.module else [])))
+            # What follows `import` may be a module, too.
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def layer_of(dotted):
+    """The layer that a name such as ``c10cli.schema.parser`` belongs to; None outside the package.
+
+    A public name, such as ``c10cli.Dispatcher``, stands for itself: it is above all layers.
+    """
+    root, _, rest = dotted.partition(".")
+    layer = rest.partition(".")[0]
+    return layer if root == "c10cli" and layer not in ("", "__version__") else None
+
+
+def own_layer(path):
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=names_of(MODULES))
+def test_a_module_imports_no_later_layer(path):
+    own = own_layer(path)
+    if own in ON_TOP:
+        return
+    assert own in LAYERS, f"{own} has no place in the order of the layers"
+    allowed = LAYERS[: LAYERS.index(own) + 1]
+    later = {name for name in imported_modules(path) if layer_of(name) and layer_of(name) not in allowed}
+    assert not later
+
+
+def test_the_check_sees_imports_of_every_form(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    path = tmp_path / "c10cli" / "schema" / "x.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "import c10cli.cli.main\nfrom c10cli import bench\nfrom . import parser\n"
+        "from c10cli import Dispatcher\ndef f():\n    from ..report import tables\n"
+    )
+    layers = [layer_of(name) for name in imported_modules(path)]
+    assert layers == ["cli", "bench", "schema", "Dispatcher", "report"]
+
+
+def test_errors_imports_nothing_of_the_package():
+    assert not [name for name in imported_modules(PACKAGE / "errors.py") if name.startswith("c10cli")]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=names_of(MODULES))
+def test_schema_and_dispatch_name_no_heavy_package(path):
+    if own_layer(path) in ("errors", "schema", "dispatch"):
+        assert not {name.partition(".")[0] for name in imported_modules(path)} & HEAVY
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=names_of(KERNELS))
+def test_kernels_do_not_know_c10cli(path):
+    assert not [name for name in imported_modules(path) if name.partition(".")[0] == "c10cli"]
+
+
+def modules_after(code):
+    """The modules imported by a new interpreter that ran *code*, which may end in SystemExit."""
+    program = f"""
+import json, sys
+try:
+    {code}
+except SystemExit as stop:
+    assert not stop.code, stop.code
+finally:
+    sys.stderr.write("\\n" + json.dumps(sorted(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return set(json.loads(done.stderr.splitlines()[-1])), done.stdout
+
+
+def run_command(*argv):
+    return modules_after(f"from c10cli.cli.main import main; main({list(argv)!r})")
+
+
+def test_importing_the_dispatcher_imports_no_heavy_package():
+    modules, _ = modules_after("import c10cli.dispatch")
+    assert not modules & HEAVY
+
+
+def test_help_imports_click_alone():
+    modules, printed = run_command("--help")
+    assert "Commands:" in printed
+    assert not modules & {"numpy", "yaml", "rich", "pytest", "numba", "torch", "importlib.metadata"}
+
+
+@pytest.fixture
+def registry(tmp_path):
+    """A manifest whose kernel fails when it is imported."""
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "twice.py").write_text(
+        "raise RuntimeError('imported')\ndef twice_cpu(x):\n    return x\n"
+    )
+    path = tmp_path / "registry.yaml"
+    path.write_text(
+        'version: 1\noperators:\n  - schema: "demo::twice(Tensor x) -> Tensor"\n'
+        "    kernels:\n      CPU: kernels/twice.py:twice_cpu\n"
+    )
+    return path
+
+
+def test_list_imports_no_kernel_and_no_numpy(registry):
+    modules, printed = run_command("--registry", str(registry), "list")
+    assert "demo::twice" in printed
+    assert not {name for name in modules if name.startswith("_c10_registry_")}
+    assert not modules & {"numpy", "numba", "torch", "scipy"}

@@ -1,0 +1,94 @@
+"""The wheel, built and installed elsewhere: everything that the command needs is in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from c10cli import __version__
+
+ROOT = Path(__file__).parents[1]
+
+pytest.importorskip("hatchling", reason="hatchling, which builds the wheel, is not installed")
+
+
+def done(words: list[str | Path], folder: Path, **variables: str) -> str:
+    """The output of a command that succeeds, in *folder* and an environment without ours."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "PIP_CONFIG_FILE": os.devnull, **variables}
+    ran = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built without a network."""
+    out = tmp_path_factory.mktemp("dist")
+    done([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out], ROOT)
+    (built,) = out.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an environment of its own; what c10cli depends on comes from this one."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    if importlib.util.find_spec("pip") is None:
+        pytest.skip("pip, which writes the command, is not installed")
+    pip = [sys.executable, "-m", "pip", "--python", folder / "bin/python", "--disable-pip-version-check"]
+    done([*pip, "install", "--no-index", "--no-deps", "--ignore-installed", wheel], folder)
+    return folder
+
+
+def test_registry_kernels_and_every_module_are_in_the_wheel(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    modules = {str(path.relative_to(ROOT)) for path in ROOT.glob("c10cli/**/*.py")}
+    kernels = {f"c10cli/_shipped/{path.relative_to(ROOT)}" for path in ROOT.glob("kernels/**/*.py")}
+    assert any("/kernels/reference/" in name for name in kernels)
+    assert modules | kernels | {"c10cli/_shipped/registry.yaml"} <= names
+
+
+def test_nothing_that_a_run_left_behind_is_in_the_wheel(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert [
+        name for name in names if re.search(r"__pycache__|\.(pyc|nbc|nbi)$|^(tests|reports)/", name)
+    ] == []
+
+
+def test_the_installed_command_lists_the_shipped_operators(installed, tmp_path):
+    listed = done([installed / "bin/c10", "list"], tmp_path)
+    declared = re.findall(r'^  - schema: "([\w:.]+)\(', (ROOT / "registry.yaml").read_text(), re.MULTILINE)
+    assert [line.split()[0] for line in listed.splitlines()] == sorted(declared)
+
+
+def test_the_installed_command_calls_a_shipped_kernel(installed, tmp_path):
+    assert done([installed / "bin/c10", "call", "add", "ones(2)", "ones(2)"], tmp_path) == (
+        "float32[2]\n[2., 2.]\n"
+    )
+
+
+def test_the_installed_registry_is_sound(installed, tmp_path):
+    out = done([installed / "bin/c10", "validate", "--static"], tmp_path)
+    assert out.endswith("no findings\n")
+
+
+def test_what_ran_came_from_the_wheel(installed, tmp_path):
+    where = "import c10cli, c10cli.manifest.discover as d; print(c10cli.__file__, d.shipped_registry())"
+    files = done([installed / "bin/python", "-c", where], tmp_path).split()
+    assert all(Path(file).is_relative_to(installed) for file in files)
+    version = done([installed / "bin/c10", "--version"], tmp_path)
+    assert version == f"c10, version {__version__}\n"

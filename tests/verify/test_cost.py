@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from c10cli import ManifestError
+from c10cli.manifest.load import require_manifest
+from c10cli.verify.cost import evaluate_cost
+
+
+@pytest.fixture
+def declare(tmp_path):
+    def declare(cost):
+        path = tmp_path / "registry.yaml"
+        schema = "t::f(Tensor x, Tensor[] xs, Tensor? m, int n) -> Tensor"
+        path.write_text(
+            f'version: 1\noperators:\n  - schema: "{schema}"\n    cost: {cost}\n', encoding="utf-8"
+        )
+        return require_manifest(path).operators[0]
+
+    return declare
+
+
+ARGUMENTS = {"x": np.ones((2, 3), np.float32), "xs": [np.ones(4), np.ones(1, np.int8)], "m": None, "n": 7}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("nbytes(x)", 24.0),
+        ("nbytes(xs)", 33.0),
+        ("nbytes(m) + size(m)", 0.0),
+        ("size(xs)", 5.0),
+        ("2 * size(x) * n", 84.0),
+        ("dim(x, 0) + dim(x, -1)", 5.0),
+    ],
+)
+def test_bytes_and_flops_come_from_the_arguments(declare, text, value):
+    assert evaluate_cost(declare(f"{{bytes: '{text}', flops: '{text}'}}"), ARGUMENTS) == (value, value)
+
+
+def test_what_the_manifest_does_not_say_is_none(declare):
+    assert evaluate_cost(declare("{flops: '1'}"), ARGUMENTS) == (None, 1.0)
+
+
+@pytest.mark.parametrize("text", ["dim(x, 2)", "dim(x, -3)", "dim(n, 0)", "dim(xs, 0)", "1 / (n - 7)"])
+def test_a_cost_that_cannot_be_computed_is_a_finding(declare, text):
+    with pytest.raises(ManifestError) as caught:
+        evaluate_cost(declare(f"{{bytes: '{text}'}}"), ARGUMENTS)
+    assert caught.value.code == "C10E110"

@@ -1,0 +1,213 @@
+import numpy as np
+import pytest
+
+from c10cli import DispatchError, KernelError, RegistrationError
+from c10cli.manifest.load import require_manifest
+from c10cli.verify.inputs import case_points
+from c10cli.verify.reference import check_kernel, expect, tolerance_of
+
+REFERENCE = """\
+import numpy as np
+def plus_one(x):
+    return x.astype(np.float64) + 1
+def two(x):
+    return x.copy(), x > 0
+def sizes(x):
+    return [2, 3]
+def text(x):
+    return "abc"
+def maybe(x):
+    return None
+def pieces(x):
+    return [x.copy(), x + 1]
+def writes(x):
+    x += 1
+def returns_what_it_wrote(x):
+    return x + 1
+def bad(x):
+    raise ValueError("no")
+def changes(x):
+    x += 1
+    return x.copy()
+"""
+CASES = "cases: [{name: s, dtypes: [float32], inputs: {x: 'arange(3)'}}]"
+
+
+@pytest.fixture
+def declare(tmp_path):
+    """One operator with a reference and its only case point."""
+    (tmp_path / "r.py").write_text(REFERENCE, encoding="utf-8")
+
+    def declare(reference, returns="Tensor", argument="Tensor x", fields=""):
+        path = tmp_path / "registry.yaml"
+        lines = [
+            "version: 1",
+            "operators:",
+            f'  - schema: "t::f({argument}) -> {returns}"',
+            f"    {CASES}",
+            f"    reference: r.py:{reference}" if reference else "",
+            f"    {fields}",
+        ]
+        path.write_text("\n".join(lines), encoding="utf-8")
+        decl = require_manifest(path).operators[0]
+        return decl, next(case_points(decl))
+
+    return declare
+
+
+@pytest.fixture
+def facts(declare):
+    """What differs between a kernel and a reference, without the words around it."""
+
+    def facts(reference, kernel, **options):
+        decl, point = declare(reference, **options)
+        found = check_kernel(decl, "k", kernel, "CPU", expect(decl, point))
+        assert {d.code for d in found} <= {"C10E504"}
+        return [d.message.partition("the reference in ")[2] for d in found]
+
+    return facts
+
+
+def test_a_right_kernel_has_no_findings(facts):
+    assert facts("plus_one", lambda x: x + 1) == []
+
+
+def test_the_dtype_may_be_narrower_than_the_references_but_of_its_kind(facts):
+    assert facts("plus_one", lambda x: (x + 1).astype(np.float16)) == []
+    assert facts("plus_one", lambda x: (x + 1).astype(np.int32)) == [
+        "return `0`: the dtype is int32 where the reference gives float64"
+    ]
+
+
+def test_the_finding_says_how_many_elements_differ_and_where_most(facts):
+    assert facts("plus_one", lambda x: x * x + 1) == [
+        "return `0`: 1 of 3 elements differ; at [2] it is 5.0 where the reference gives 3.0"
+        " (rtol 1e-05, atol 1e-06)"
+    ]
+
+
+def test_a_finding_names_case_arguments_and_kernel(declare):
+    decl, point = declare("plus_one")
+    (finding,) = check_kernel(decl, "k", lambda x: x.copy(), "CPU", expect(decl, point))
+    assert finding.message.startswith("kernel `k` of `t::f` differs from the reference in return `0`")
+    assert finding.place == "case s/float32 of t::f"
+    assert finding.notes == ("the arguments are `x`: float32[3]",)
+
+
+def test_every_return_is_compared_under_its_name(facts):
+    found = facts("two", lambda x: (x + 1, x < 0), returns="(Tensor values, Tensor mask)")
+    assert [fact.partition(":")[0] for fact in found] == ["return `values`", "return `mask`"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "returns", "value", "fact"),
+    [
+        ("sizes", "int[]", [2, 3], None),
+        ("sizes", "int[]", [2, 4], "1 of 1 elements differ; at [] it is 4 where the reference gives 3"),
+        ("sizes", "int[]", [2], "1 values where the reference gives 2"),
+        ("text", "str", "abc", None),
+        ("text", "str", "abd", "it is abd where the reference gives abc"),
+        ("maybe", "Tensor?", None, None),
+        ("maybe", "Tensor?", np.ones(1), "1 values where the reference gives 0"),
+    ],
+)
+def test_what_is_no_tensor_is_compared_too(facts, reference, returns, value, fact):
+    found = facts(reference, lambda x: value, returns=returns)
+    assert [f.partition(": ")[2].partition(" (rtol")[0] for f in found] == ([fact] if fact else [])
+
+
+def test_lists_of_tensors_are_compared_one_by_one(facts):
+    assert facts("pieces", lambda x: [x.copy(), x + 1], returns="Tensor[]") == []
+    assert facts("pieces", lambda x: [x.copy(), x + 2], returns="Tensor[]") != []
+
+
+def write(amount):
+    def kernel(x):
+        x += amount
+
+    return kernel
+
+
+def test_what_a_kernel_writes_to_its_argument_is_compared(facts):
+    options = {"returns": "()", "argument": "Tensor(a!) x"}
+    assert facts("writes", write(1), **options) == []
+    assert [f.partition(":")[0] for f in facts("writes", write(2), **options)] == ["argument `x`"]
+
+
+def test_a_kernel_that_returns_the_result_must_also_write_it(facts):
+    options = {"returns": "Tensor(a!)", "argument": "Tensor(a!) x"}
+
+    def in_place(x):
+        x += 1
+        return x
+
+    assert facts("returns_what_it_wrote", in_place, **options) == []
+    assert [f.partition(":")[0] for f in facts("returns_what_it_wrote", lambda x: x + 1, **options)] == [
+        "argument `x`"
+    ]
+
+
+def test_kernels_work_on_copies_so_that_one_cannot_spoil_the_next(declare):
+    decl, point = declare("plus_one")
+    expectation = expect(decl, point)
+    with pytest.raises(KernelError):
+        check_kernel(decl, "k", write(5), "CPU", expectation)
+    assert check_kernel(decl, "k", lambda x: x + 1, "CPU", expectation) == ()
+
+
+def test_without_a_reference_only_the_call_itself_is_checked(facts, declare):
+    assert facts("", lambda x: x + 7) == []
+    decl, point = declare("")
+    with pytest.raises(KernelError) as caught:
+        check_kernel(decl, "k", lambda x: None, "CPU", expect(decl, point))
+    assert caught.value.code == "C10E502"
+
+
+def test_a_kernel_that_raises_is_told_with_its_case_and_its_cause(declare):
+    decl, point = declare("plus_one")
+    with pytest.raises(KernelError) as caught:
+        check_kernel(decl, "k", lambda x: 1 / 0, "CPU", expect(decl, point))
+    assert caught.value.code == "C10E501"
+    assert caught.value.diagnostics[0].notes[-1] == "in case s/float32"
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("reference", "fact"), [("bad", "raised ValueError: no"), ("changes", "changed argument `x`")]
+)
+def test_a_reference_that_fails_is_found_at_its_place(declare, reference, fact):
+    decl, point = declare(reference)
+    with pytest.raises(KernelError) as caught:
+        expect(decl, point)
+    finding = caught.value.diagnostics[0]
+    assert finding.code == "C10E508"
+    assert finding.message.startswith("the reference of `t::f` failed on case s/float32: kernel `r.py:")
+    assert finding.message.endswith(fact)
+    assert finding.span == decl.reference.span
+
+
+def test_a_reference_that_is_not_there_is_found(declare):
+    decl, point = declare("nowhere")
+    with pytest.raises(RegistrationError) as caught:
+        expect(decl, point)
+    assert caught.value.code == "C10E304"
+
+
+def test_a_key_without_a_device_is_refused(declare):
+    decl, point = declare("plus_one")
+    with pytest.raises(DispatchError) as caught:
+        check_kernel(decl, "k", lambda x: x + 1, "XLA", expect(decl, point))
+    assert caught.value.code == "C10E607"
+
+
+def test_tolerance_is_the_manifests_word_or_the_default_or_exact(declare):
+    decl, _ = declare("plus_one", fields="tolerance: {float32: {rtol: 0.5, atol: 0}}")
+    assert (tolerance_of(decl, "float32").rtol, tolerance_of(decl, "float32").atol) == (0.5, 0.0)
+    assert 0 < tolerance_of(decl, "float64").rtol < tolerance_of(decl, "float16").rtol
+    assert (tolerance_of(decl, "int64").rtol, tolerance_of(decl, "int64").atol) == (0.0, 0.0)
+
+
+def test_a_tolerance_of_zero_in_the_manifest_counts(facts):
+    slightly = lambda x: np.nextafter(x + 1, np.float32(9))  # noqa: E731
+    assert facts("plus_one", slightly) == []
+    assert facts("plus_one", slightly, fields="tolerance: {float32: {rtol: 0, atol: 0}}") != []

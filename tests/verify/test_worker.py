@@ -1,0 +1,96 @@
+import pytest
+
+from c10cli.errors import Diagnostic
+from c10cli.verify import worker
+from c10cli.verify.worker import prepare
+
+KERNELS = """\
+from pathlib import Path
+def f(x):
+    return x + 1
+def g(x):
+    return x + 1
+def refuses(x):
+    raise ValueError
+def reference(x):
+    log = Path(__file__).with_name("log")
+    log.write_text((log.read_text() if log.exists() else "") + "r")
+    return x + 1
+"""
+REGISTRY = """\
+version: 1
+operators:
+  - schema: "t::a(Tensor x) -> Tensor"
+    kernels: {CPU: [k.py:f, k.py:g, k.py:refuses, "k.py:nowhere"], XLA: k.py:f}
+    reference: k.py:reference
+    cases: [{name: s, dtypes: [float32, float64], inputs: {x: 'ones(2)'}}]
+  - schema: "t::b(Tensor x) -> Tensor"
+    kernels: {CPU: [k.py:f]}
+    reference: k.py:reference
+    cases: [{name: s, inputs: {x: 'ones(2)'}}]
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "k.py").write_text(KERNELS, encoding="utf-8")
+    (tmp_path / "registry.yaml").write_text(REGISTRY, encoding="utf-8")
+    return {"registry": str(tmp_path / "registry.yaml"), "run": [0, 1, 2, 3, 4, 5], "seed": 0}
+
+
+def test_a_kernel_is_bound_and_run_on_every_case(job):
+    assert prepare(job)(0) == {"bound": True, "cases": 2, "findings": [], "shared": []}
+
+
+def test_the_reference_runs_once_per_case_for_all_kernels_of_an_operator(job, tmp_path):
+    check = prepare(job)
+    for place in (0, 1, 2):
+        check(place)
+    assert (tmp_path / "log").read_text() == "rr"
+    check(5)
+    assert (tmp_path / "log").read_text() == "rrr"
+
+
+def test_a_kernel_that_was_not_to_be_run_is_only_bound(job, tmp_path):
+    answer = prepare({**job, "run": [0]})(1)
+    assert (answer["bound"], answer["cases"]) == (True, 0)
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_kernel_without_a_device_is_only_bound(job):
+    answer = prepare(job)(4)
+    assert (answer["bound"], answer["cases"], answer["findings"]) == (True, 0, [])
+
+
+def test_a_kernel_that_cannot_be_bound_is_a_finding_at_its_place(job):
+    answer = prepare(job)(3)
+    assert (answer["bound"], answer["cases"]) == (False, 0)
+    (finding,) = map(Diagnostic.from_dict, answer["findings"])
+    assert finding.code == "C10E304"
+    assert finding.span.line_text[finding.span.column - 1 :].startswith('"k.py:nowhere"')
+
+
+def test_cases_that_fail_alike_are_one_finding_at_the_kernels_place(job):
+    (finding,) = [Diagnostic.from_dict(d) for d in prepare(job)(2)["findings"]]
+    assert finding.code == "C10E501"
+    assert finding.notes[-2:] == ("in case s/float32", "1 more case in the same way")
+    assert finding.span.line == 4
+
+
+def test_findings_of_one_code_and_place_are_counted_together():
+    first, second, other = (
+        Diagnostic(c, m) for c, m in (("C10E508", "1"), ("C10E508", "2"), ("C10E304", "3"))
+    )
+    assert worker._counted([first, other, second]) == [
+        first.with_notes("1 more case in the same way"),
+        other,
+    ]
+
+
+def test_wrong_results_of_two_returns_are_two_findings():
+    first, again, other = (
+        Diagnostic("C10E504", m)
+        for m in ("return `a`: 1 differs", "return `a`: 2 differ", "return `b`: 1 differs")
+    )
+    found = worker._counted([first, again, other], by_message=True)
+    assert found == [first.with_notes("1 more case in the same way"), other]
