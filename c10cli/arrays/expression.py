@@ -7,7 +7,6 @@ Python's parser reads it, a whitelist walks the tree, nothing is ever passed to
 from __future__ import annotations
 
 import ast
-import math
 import operator
 import warnings
 from collections.abc import Callable, Collection, Mapping
@@ -15,23 +14,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from c10cli.arrays.filling import ARRAY_FUNCTIONS, DTYPES, array_functions, convert_like, is_array
+from c10cli.arrays.filling import array_functions, convert_like, is_array
+from c10cli.arrays.words import ARRAY_FUNCTIONS, CONSTANTS
 from c10cli.errors import Diagnostic, ManifestError, Span, did_you_mean
 
 __all__ = [
-    "ARRAY_FUNCTIONS",
-    "COST_FUNCTIONS",
-    "DTYPES",
-    "RESERVED_NAMES",
     "Expression",
     "evaluate",
     "find_unknown_names",
     "parse_expression",
 ]
 
-COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
-CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}
-RESERVED_NAMES: Final = frozenset((*ARRAY_FUNCTIONS, *COST_FUNCTIONS, *CONSTANTS))
 MAX_LENGTH: Final = 10_000
 MAX_DEPTH: Final = 40
 MAX_BITS: Final = 4_096  # of an integer
@@ -243,7 +236,7 @@ class _Evaluation:
         try:
             return self.functions[name](*arguments, **keywords)
         except (TypeError, ValueError, OverflowError, MemoryError, ImportError) as error:
-            raise _fault(self.text, node, f"`{name}`: {error}") from error
+            raise _fault(self.text, node, f"`{name}`: {str(error).removeprefix('_Filler.')}") from error
 
     def _unary(self, node: ast.UnaryOp) -> Any:
         operand = self.value(node.operand)

@@ -8,34 +8,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ARRAY_FUNCTIONS", "DTYPES", "array_functions", "available_bytes", "convert_like", "is_array"]
+from c10cli.arrays.words import ARRAY_FUNCTIONS, DTYPES
 
-ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace")
+__all__ = ["array_functions", "available_bytes", "convert_like", "is_array"]
 
-# The dtypes that a manifest may name, with their bytes per element.
-DTYPES: Final[Mapping[str, int]] = {
-    "bool": 1,
-    "int8": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "uint8": 1,
-    "uint16": 2,
-    "uint32": 4,
-    "uint64": 8,
-    "float16": 2,
-    "bfloat16": 2,
-    "float32": 4,
-    "float64": 8,
-    "complex64": 8,
-    "complex128": 16,
-    "float8_e4m3fn": 1,
-    "float8_e5m2": 1,
-}
 _WORK_BYTES: Final = 8  # per element, for what is drawn before it is converted
 _MAX_DIMENSIONS: Final = 32
 

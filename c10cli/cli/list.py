@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import shutil
 import sys
 
 import click
@@ -30,9 +29,8 @@ def command(session: Session, pattern: str | None) -> int:
             registry=str(manifest.path),
             operators=[_as_dict(operator) for operator in operators],
         )
-    else:
-        for line in _lines(operators):
-            session.echo(line)
+    elif operators:
+        session.echo("\n".join(_lines(operators)))
     if operators:
         return 0
     if pattern is None:  # all are shown, though there are none
@@ -55,12 +53,21 @@ def _lines(operators: list[OperatorDecl]) -> list[str]:
     names = [str(operator.name) for operator in operators]
     keys = [" ".join(operator.dispatch_keys) or "-" for operator in operators]
     name_width, key_width = max(map(len, names), default=0), max(map(len, keys), default=0)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    width = _terminal_width()
     lines = []
     for name, key, operator in zip(names, keys, operators, strict=True):
         line = f"{name:<{name_width}}  {key:<{key_width}}  {str(operator.schema)[len(name) :]}"
         lines.append(f"{line[: width - 1]}…" if 0 < width < len(line) else line)
     return lines
+
+
+def _terminal_width() -> int:
+    """The width of the terminal; 0 off a terminal."""
+    if not sys.stdout.isatty():
+        return 0
+    import shutil  # as slow to import as reading a small manifest
+
+    return shutil.get_terminal_size().columns
 
 
 def _as_dict(operator: OperatorDecl) -> dict[str, object]:

@@ -109,6 +109,8 @@ def group() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run `c10` with *argv* and exit with its code."""
     prepare_streams()
+    # A command reads much and keeps it: the collector would look at it often, and find nothing.
+    gc.set_threshold(100_000, 50, 50)
     code = run(argv)
     # The interpreter's last collection would walk every value of a large manifest.
     gc.freeze()

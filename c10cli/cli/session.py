@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import sys
@@ -122,6 +121,8 @@ class Session:
 
     def echo_json(self, format_name: str, **fields: object) -> None:
         """Write one JSON object of the layout *format_name*, such as ``c10.list/1``."""
+        import json
+
         with written(sys.stdout):
             click.echo(json.dumps({"format": format_name, **fields}, indent=2, allow_nan=False))
 

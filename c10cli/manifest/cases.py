@@ -6,7 +6,7 @@ import math
 import sys
 from typing import Any
 
-from c10cli.arrays.expression import DTYPES, RESERVED_NAMES
+from c10cli.arrays.words import DTYPES, RESERVED_NAMES
 from c10cli.errors import did_you_mean
 from c10cli.manifest.document import REFUSED, Node
 from c10cli.manifest.fields import Fields

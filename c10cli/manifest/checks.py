@@ -11,12 +11,8 @@ from dataclasses import dataclass, field, replace
 from inspect import Parameter
 from pathlib import Path
 
-from c10cli.arrays.expression import (
-    ARRAY_FUNCTIONS,
-    COST_FUNCTIONS,
-    find_unknown_names,
-    parse_expression,
-)
+from c10cli.arrays.expression import find_unknown_names, parse_expression
+from c10cli.arrays.words import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.dispatch.signature import mismatch
 from c10cli.errors import Diagnostic, ManifestError, did_you_mean
 from c10cli.manifest.document import Node, text_offsets

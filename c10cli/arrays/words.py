@@ -1,0 +1,39 @@
+"""The words of expressions: what a manifest may name, apart from what makes something of it.
+
+Reading a manifest needs the words alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = ["ARRAY_FUNCTIONS", "CONSTANTS", "COST_FUNCTIONS", "DTYPES", "RESERVED_NAMES"]
+
+ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace")
+
+# The dtypes that a manifest may name, with their bytes per element.
+DTYPES: Final[Mapping[str, int]] = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "complex64": 8,
+    "complex128": 16,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+}
+
+COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
+CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}
+RESERVED_NAMES: Final = frozenset((*ARRAY_FUNCTIONS, *COST_FUNCTIONS, *CONSTANTS))
