@@ -18,15 +18,26 @@ def missing(reason):
     pytest.skip(reason)
 
 
+def module(name):
+    """The module *name*, imported, if it is there."""
+    if importlib.util.find_spec(name) is None:
+        missing(f"{name} is not installed")
+    return importlib.import_module(name)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(*packages): without them the test is skipped, or fails in CI")
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            module(name)
+
+
 @pytest.fixture(scope="session")
 def needs():
-    """``needs("torch")``: the module, imported; without it the test is skipped, or fails in CI."""
-
-    def module(name):
-        if importlib.util.find_spec(name) is None:
-            missing(f"{name} is not installed")
-        return importlib.import_module(name)
-
+    """``needs("torch")``: the module; for a need that only the test's body knows."""
     return module
 
 

@@ -18,7 +18,7 @@ from c10cli import __version__
 
 ROOT = Path(__file__).parents[1]
 
-pytest.importorskip("hatchling", reason="hatchling, which builds the wheel, is not installed")
+pytestmark = pytest.mark.needs("hatchling")
 
 
 def done(words: list[str | Path], folder: Path, **variables: str) -> str:

@@ -1,15 +1,9 @@
-import importlib.util
-
 import numpy as np
 import pytest
 
 from c10cli import ArgumentError, DispatchError
 from c10cli.arrays.devices import device_of
 from c10cli.arrays.placement import place, to_numpy
-
-
-def needs(package):
-    return pytest.mark.skipif(importlib.util.find_spec(package) is None, reason=f"{package} is not installed")
 
 
 def test_on_the_cpu_an_array_stays_itself():
@@ -24,7 +18,7 @@ def test_a_key_without_a_device_is_refused_with_the_reason():
     assert device_of("XLA").reason in str(caught.value)
 
 
-@needs("scipy")
+@pytest.mark.needs("scipy")
 def test_a_sparse_tensor_keeps_the_values():
     tensor = place(np.array([[0.0, 2.0], [0.0, 0.0]]), "SparseCPU")
     assert tensor.nnz == 1
@@ -77,7 +71,7 @@ def test_what_cannot_be_read_is_refused_by_type(value):
     assert type(value).__qualname__ in str(caught.value)
 
 
-@needs("torch")
+@pytest.mark.needs("torch")
 class TestTorch:
     def test_a_tensor_in_host_memory_is_read_without_a_copy(self):
         import torch
@@ -102,7 +96,7 @@ class TestTorch:
         assert to_numpy(torch.tensor([1 + 2j]).conj().imag).tolist() == [-2.0]
 
 
-@needs("torch")
+@pytest.mark.needs("torch")
 def test_torchs_tensor_on_the_cpu_shares_the_memory():
     array = np.zeros(3, np.float32)
     tensor = place(array, "CPU", "torch")
@@ -110,7 +104,7 @@ def test_torchs_tensor_on_the_cpu_shares_the_memory():
     assert tensor.tolist() == [0, 2, 0]
 
 
-@needs("torch")
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize(
     "array",
     [
@@ -130,8 +124,7 @@ def test_every_kind_of_array_becomes_torchs_with_its_shape_and_values(array):
     assert tensor.tolist() == array.tolist()
 
 
-@needs("torch")
-@needs("ml_dtypes")
+@pytest.mark.needs("torch", "ml_dtypes")
 def test_bfloat16_goes_over_to_torch():
     import ml_dtypes
     import torch
@@ -141,7 +134,7 @@ def test_bfloat16_goes_over_to_torch():
     assert tensor.tolist() == [1.5, -2]
 
 
-@needs("torch")
+@pytest.mark.needs("torch")
 @pytest.mark.parametrize("array", [np.array(["x"]), np.zeros(1, "V3"), np.zeros(1, np.longdouble)])
 def test_a_dtype_that_torch_has_not_is_refused(array):
     with pytest.raises(ArgumentError) as caught:
@@ -150,7 +143,7 @@ def test_a_dtype_that_torch_has_not_is_refused(array):
     assert array.dtype.name in str(caught.value)
 
 
-@needs("torch")
+@pytest.mark.needs("torch")
 def test_a_sparse_tensor_of_torch_keeps_the_values():
     tensor = place(np.array([[0.0, 2.0], [0.0, 0.0]]), "SparseCPU", "torch")
     assert tensor.is_sparse

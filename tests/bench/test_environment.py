@@ -1,5 +1,4 @@
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -105,8 +104,8 @@ def test_without_git_there_is_no_commit(tmp_path, monkeypatch):
     assert read_commit(tmp_path) is None
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_the_commit_of_a_repository(tmp_path, monkeypatch):
+def test_the_commit_of_a_repository(tmp_path, monkeypatch, needs_program):
+    needs_program("git")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
 
     def git(*arguments):

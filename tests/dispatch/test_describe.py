@@ -38,7 +38,8 @@ def test_a_description_never_fails():
 
 
 def test_contents_are_never_shown():
-    numpy = pytest.importorskip("numpy")
+    import numpy
+
     assert describe(numpy.full((2, 2), 7.0)) == "float64[2, 2]"
 
 

@@ -1,4 +1,3 @@
-import importlib.util
 import sys
 
 import numpy as np
@@ -225,8 +224,10 @@ def test_an_alias_with_another_set_is_found():
     assert (error.code, error.argument) == ("C10E506", "y")
 
 
+@pytest.mark.needs("scipy")
 def test_tensors_on_different_keys_are_refused():
-    sparse = pytest.importorskip("scipy.sparse")
+    from scipy import sparse
+
     arguments = {"x": np.ones(2), "y": [sparse.csr_matrix(np.eye(2))], "n": 1}
     with pytest.raises(ArgumentError) as caught:
         check_keys(parse_schema("t::f(Tensor x, Tensor[] y, int n) -> Tensor"), arguments)
@@ -234,7 +235,7 @@ def test_tensors_on_different_keys_are_refused():
     assert "`x` on CPU, `y` on SparseCPU" in str(caught.value)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.needs("torch")
 def test_an_alias_is_found_among_torch_tensors_and_across_libraries():
     import torch
 
