@@ -77,7 +77,7 @@ def _run_batch(batch: Batch, registry: Path, options: Options, progress: Progres
     """The result of every case of a batch."""
     every = list(case_points(batch.linked.decl, bench_only=True))
     job = {
-        "registry": str(registry.absolute()),
+        "registry": str(registry),
         "operator": batch.operator,
         "dispatch_key": batch.dispatch_key,
         "variant": batch.variant,

@@ -129,7 +129,8 @@ def _load_file(path: Path, shown: str, ancestors: tuple[Path, ...], state: _Load
     fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
     _check_version(fields, root)
     entries = fields.items(root, "operators", "`operators`") or []
-    reader = OperatorReader(fields, path.parent, read_defaults(fields, root))
+    # Absolute, for the kernels that are loaded after one of them changed the current folder.
+    reader = OperatorReader(fields, path.parent.absolute(), read_defaults(fields, root))
     operators = _without_repeats(reader.read(entries), fields)
     for duplicate in document.take_remaining_duplicates():
         fields.repeated(duplicate, f"key `{duplicate.key}` is given twice")

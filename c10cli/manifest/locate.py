@@ -46,7 +46,8 @@ def _missing(path: Path, entry_point: EntryPoint) -> Missing:
     if path.is_dir():
         return Missing(f"kernel file `{entry_point.file}` is a folder")
     beside = [entry.name for entry in path.parent.glob("*.py")]
-    return Missing(f"kernel file `{entry_point.file}` does not exist", did_you_mean(path.name, beside))
+    todo = did_you_mean(path.name, beside) or "create it, or correct the path"
+    return Missing(f"kernel file `{entry_point.file}` does not exist", todo)
 
 
 def _locate_module(module: str, entry_point: EntryPoint) -> Path | Unresolved:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from c10cli._lazy import lazy_names
-from c10cli.schema.model import AliasInfo, Argument, FunctionSchema, OperatorName
-from c10cli.schema.parser import Dialect, parse_name, parse_schema
+from c10cli.schema.model import AliasInfo, Argument, Dialect, FunctionSchema, OperatorName
+from c10cli.schema.parser import parse_name, parse_schema
 from c10cli.schema.types import (
     ANY,
     BASE_TYPES,

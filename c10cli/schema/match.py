@@ -19,8 +19,8 @@ MemoryFormat        object of a library
 Device              ``"cuda:0"``, a device object                         the same object
 T[]                 list, tuple, range, other sequence; no string,        new list; where the schema
                     array, set or iterator                                says it is written, itself
-T[N]                the same with N items; one T, for all of them; what   new list
-                    the default is
+T[N]                the same with N items, in torch's dialect with any    new list
+                    number; one T, for all of them; what the default is
 T?                  None, what T takes                                    None, what T gives
 (A, B)              tuple or list of as many values                       tuple
 Dict(K, V)          dict                                                  new dict, same order
@@ -117,7 +117,7 @@ def _notes(schema: FunctionSchema) -> tuple[str, ...]:
 def _value(schema: FunctionSchema, index: int, value: object, is_tensor: IsTensor) -> object:
     argument = schema.arguments[index]
     try:
-        return _fit(argument, value, is_tensor)
+        return _fit(argument, value, is_tensor, holds_size=schema.dialect == "strict")
     except Mismatch as mismatch:
         what = f"argument `{argument.name}` of `{schema.name}`"
         found = describe(mismatch.value)
@@ -146,7 +146,7 @@ def _spelled(argument: Argument) -> str:
     return f"{str(inner)[:-1]}{argument.N}]{mark}"
 
 
-def _fit(argument: Argument, value: object, is_tensor: IsTensor) -> object:
+def _fit(argument: Argument, value: object, is_tensor: IsTensor, *, holds_size: bool) -> object:
     t = argument.type
     inner = t.element if isinstance(t, OptionalType) else t
     if not isinstance(inner, ListType) or (value is None and inner is not t):
@@ -155,7 +155,7 @@ def _fit(argument: Argument, value: object, is_tensor: IsTensor) -> object:
         return _repeated(argument, inner.element, argument.N, value, is_tensor)
     items = convert(value, inner, is_tensor)
     assert isinstance(items, list)
-    if argument.N not in (None, len(items)) and not _is_default(argument, items):
+    if holds_size and argument.N not in (None, len(items)) and not _is_default(argument, items):
         raise Mismatch(value, _spelled(argument))
     if argument.alias is not None and argument.alias.is_write and argument.alias.before:
         if not isinstance(value, list):

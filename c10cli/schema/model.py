@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from c10cli.schema import match, printer, torch_printer
 from c10cli.schema.types import Type
 
-__all__ = ["AliasInfo", "Argument", "FunctionSchema", "OperatorName"]
+__all__ = ["AliasInfo", "Argument", "Dialect", "FunctionSchema", "OperatorName"]
 
+Dialect = Literal["strict", "torch"]
 Offsets = tuple[int, int]
 
 
@@ -141,6 +143,7 @@ class FunctionSchema:
         is_vararg: whether the arguments end in ``...``.
         is_varret: whether the returns do.
         text: what was parsed; the offsets of the arguments count in it.
+        dialect: how it was read; torch's does not hold a list to its size.
     """
 
     name: OperatorName
@@ -149,6 +152,7 @@ class FunctionSchema:
     is_vararg: bool = False
     is_varret: bool = False
     text: str = field(default="", compare=False, repr=False)
+    dialect: Dialect = field(default="strict", compare=False, repr=False)
 
     @property
     def positional(self) -> tuple[Argument, ...]:

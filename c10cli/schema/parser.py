@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from typing import Final, Literal
+from typing import Final
 
 from c10cli.schema.defaults import read_default
 from c10cli.schema.lexer import END, KEYWORD, KEYWORDS, NEWLINE, WORD, Lexer, clip
-from c10cli.schema.model import AliasInfo, Argument, FunctionSchema, OperatorName
+from c10cli.schema.model import AliasInfo, Argument, Dialect, FunctionSchema, OperatorName
 from c10cli.schema.rules import check_order, check_strict
 from c10cli.schema.type_parser import TypeParser
 from c10cli.schema.types import Type
 
-__all__ = ["Dialect", "parse_name", "parse_schema"]
-
-Dialect = Literal["strict", "torch"]
+__all__ = ["parse_name", "parse_schema"]
 
 
 def parse_schema(
@@ -42,7 +40,7 @@ def parse_schema(
     """
     if dialect not in ("strict", "torch"):
         raise ValueError(f"a dialect is 'strict' or 'torch', not {dialect!r}")
-    return _Parser(text, file, dialect == "strict", known_classes).declaration()
+    return _Parser(text, file, dialect, known_classes).declaration()
 
 
 def parse_name(text: str) -> OperatorName:
@@ -121,8 +119,7 @@ class _Memory:
             self.defaults[type_text, default] = argument.default
 
 
-_STRICT_MEMORY = _Memory()
-_TORCH_MEMORY = _Memory()
+_MEMORIES: Final[dict[Dialect, _Memory]] = {"strict": _Memory(), "torch": _Memory()}
 _MISSING: Final = object()
 
 
@@ -131,6 +128,7 @@ class _Parser:
 
     __slots__ = (
         "arguments",
+        "dialect",
         "is_vararg",
         "is_varret",
         "lexer",
@@ -141,10 +139,11 @@ class _Parser:
         "types",
     )
 
-    def __init__(self, text: str, file: str, strict: bool, known_classes: Container[str]) -> None:
+    def __init__(self, text: str, file: str, dialect: Dialect, known_classes: Container[str]) -> None:
         self.lexer = Lexer(text, file)
-        self.strict = strict
-        self.memory = _STRICT_MEMORY if strict else _TORCH_MEMORY
+        self.dialect = dialect
+        self.strict = dialect == "strict"
+        self.memory = _MEMORIES[dialect]
         self.types = TypeParser(self.lexer, known_classes)
         self.arguments: list[Argument] = []
         self.returns: list[Argument] = []
@@ -162,7 +161,13 @@ class _Parser:
         self._read_arguments()
         self._read_returns()
         schema = FunctionSchema(
-            name, tuple(self.arguments), tuple(self.returns), self.is_vararg, self.is_varret, lexer.text
+            name,
+            tuple(self.arguments),
+            tuple(self.returns),
+            self.is_vararg,
+            self.is_varret,
+            lexer.text,
+            self.dialect,
         )
         check_order(lexer, schema, strict=self.strict)
         if self.strict:

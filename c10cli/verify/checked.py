@@ -112,18 +112,21 @@ def _returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any, ...
     for index, (declared, value) in enumerate(zip(schema.returns, values, strict=True)):
         if not _fits(declared.type, value):
             name = f" `{declared.name}`" if declared.name else ""
-            fact = f"gave {describe(value)} for return {index}{name}, which is {declared.type}"
-            raise _return_error(schema, kernel, fact)
+            is_scalar = isinstance(value, np.generic)
+            came = f"the NumPy scalar {value.dtype.name}" if is_scalar else describe(value)
+            fact = f"gave {came} for return {index}{name}, declared {declared.type}"
+            todo = "make an array of it: numpy.asarray(...)" if is_scalar else ""
+            raise _return_error(schema, kernel, fact, todo)
     return values
 
 
-def _return_error(schema: FunctionSchema, kernel: str, fact: str) -> KernelError:
+def _return_error(schema: FunctionSchema, kernel: str, fact: str, todo: str = "") -> KernelError:
     return KernelError(
         Diagnostic(
             "C10E502",
             f"kernel `{kernel}` of `{schema.name}` {fact}",
             notes=(f"the schema is {schema}",),
-            help="return what the schema says, as a tuple where there are several",
+            help=todo or "return what the schema says, as a tuple where there are several",
         ),
         operator=str(schema.name),
         kernel=kernel,

@@ -66,7 +66,7 @@ def expect(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Expectatio
     reference = load_entry_point(decl.reference)
     given = copy_tensors(arguments)
     try:
-        returns = call_checked(decl.schema, decl.reference.text, reference, given)
+        returns = call_checked(decl.schema, decl.reference.text, _giving_arrays(reference), given)
     except KernelError as error:
         reason = error.diagnostics[0]
         raise KernelError(
@@ -80,6 +80,18 @@ def expect(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Expectatio
             operator=str(decl.name),
         ) from error
     return Expectation(point, arguments, returns, _written(decl.schema, given, returns))
+
+
+def _giving_arrays(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """*reference* with its NumPy scalars as arrays: ``x.sum()`` is the obvious thing to write."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = reference(*args, **kwargs)
+        if isinstance(result, tuple):
+            return tuple(np.asarray(r) if isinstance(r, np.generic) else r for r in result)
+        return np.asarray(result) if isinstance(result, np.generic) else result
+
+    return call
 
 
 def _written(schema: FunctionSchema, arguments: Arguments, returns: tuple[Any, ...]) -> dict[str, Any]:

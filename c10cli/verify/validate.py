@@ -159,7 +159,7 @@ class _Checking:
         places = [place for place in range(len(self._kernels)) if self._may_bind(place)]
         reasons = {place: self._why_not_run(place, run) for place in places}
         job = {
-            "registry": str(self._validation.registry.absolute()),
+            "registry": str(self._validation.registry),
             "run": [place for place in places if not reasons[place]],
             "seed": seed,
         }

@@ -20,7 +20,8 @@ def test_a_file_that_is_there(tmp_path, locate):
 def test_a_file_that_is_not_there_has_near_names(tmp_path, locate):
     (tmp_path / "relu.py").touch()
     assert locate("rleu.py:f") == Missing("kernel file `rleu.py` does not exist", "did you mean `relu.py`?")
-    assert locate("gone/relu.py:f") == Missing("kernel file `gone/relu.py` does not exist", "")
+    missing = Missing("kernel file `gone/relu.py` does not exist", "create it, or correct the path")
+    assert locate("gone/relu.py:f") == missing
 
 
 def test_a_folder_is_no_file(tmp_path, locate):

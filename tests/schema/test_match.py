@@ -15,8 +15,8 @@ class Array:
 X = Array()
 
 
-def bind(arguments, *args, **kwargs):
-    return parse_schema(f"t::op({arguments}) -> ()", "torch").bind(args, kwargs)
+def bind(arguments, *args, dialect="strict", **kwargs):
+    return parse_schema(f"t::op({arguments}) -> ()", dialect).bind(args, kwargs)
 
 
 def refusal(arguments, *args, **kwargs):
@@ -103,6 +103,14 @@ def test_a_sized_list_takes_its_length_or_one_value():
     assert bind("int[2]? y", None) == {"y": None}
     assert bind("int[2] y", (1, 2)) == {"y": [1, 2]}
     assert refusal("int[2] y", []).code == "C10E405"
+
+
+def test_the_torch_dialect_takes_a_list_of_any_length_as_torch_does():
+    for t, value in (("int[1]?", [0, 1]), ("int[2]", []), ("int[3]", (1,)), ("Tensor[2]", [X] * 5)):
+        assert bind(f"{t} y", value, dialect="torch") == {"y": list(value)}
+        assert refusal(f"{t} y", value).code == "C10E405"
+    assert bind("int[2] y", 3, dialect="torch") == {"y": [3, 3]}
+    assert refusal("int[2] y", [1, 2.5], dialect="torch").code == "C10E405"
 
 
 def test_an_empty_default_of_a_sized_list_may_be_passed_too():

@@ -10,6 +10,10 @@ REFERENCE = """\
 import numpy as np
 def plus_one(x):
     return x.astype(np.float64) + 1
+def total(x):
+    return x.sum()
+def extremes(x):
+    return x.min(), x.max()
 def two(x):
     return x.copy(), x > 0
 def sizes(x):
@@ -70,6 +74,16 @@ def facts(declare):
 
 def test_a_right_kernel_has_no_findings(facts):
     assert facts("plus_one", lambda x: x + 1) == []
+
+
+def test_a_reference_may_give_numpys_scalars_for_tensors(facts):
+    assert facts("total", lambda x: np.asarray(x.sum())) == []
+    assert facts(
+        "extremes", lambda x: (np.asarray(0.0), np.asarray(2.5)), returns="(Tensor a, Tensor b)"
+    ) == [
+        "return `b`: 1 of 1 elements differ; at [] it is 2.5 where the reference gives 2.0"
+        " (rtol 1e-12, atol 1e-13)"
+    ]
 
 
 def test_the_dtype_may_be_narrower_than_the_references_but_of_its_kind(facts):
