@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from c10cli._lazy import lazy_names
+from c10cli._lazy import lazy_names, provide
 
 __version__ = "0.1.0"
 
@@ -91,3 +91,6 @@ _HOMES = {
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES)
 __all__ += ["__version__"]
+
+# See Note [Memory checks] in c10cli.dispatch.checked.
+provide("memory check", "c10cli.verify.memory:MEMORY")

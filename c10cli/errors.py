@@ -102,6 +102,26 @@ CODES: Final[Mapping[str, str]] = {
     "C10W654": "clock or load changed during the run",
 }
 
+# What to do where whoever found it knows nothing better.
+_USUAL_HELP: Final[Mapping[str, str]] = {
+    "C10E101": "name a manifest that is there, with --registry or C10_REGISTRY",
+    "C10E102": "correct the YAML at this place",
+    "C10E105": "add it",
+    "C10E106": "write a value of the kind that is named",
+    "C10E110": "write one of the functions, numbers, lists or names that are known here",
+    "C10E201": "correct the schema at this place",
+    "C10E202": "end the schema with `-> ` and what it returns; `-> ()` for nothing",
+    "C10E204": "write one of the schema's types",
+    "C10E205": "write a default of the argument's type, or declare the argument of the default's type",
+    "C10E304": "correct the entry point, or the file",
+    "C10E305": "give the function the schema's arguments: the same names, in the same order",
+    "C10E310": "name a function that takes the schema's arguments",
+    "C10E401": "see `c10 list` for the operators there are",
+    "C10E404": "give each argument once; `c10 show OP` names them",
+    "C10E405": "give a value of the type that is named",
+    "C10E501": "give arguments that the kernel takes, or correct the kernel",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -155,6 +175,11 @@ class Diagnostic:
         """``error`` or ``warning``, read off the code."""
         return "warning" if self.code.startswith("C10W") else "error"
 
+    @property
+    def advice(self) -> str:
+        """The one thing to do: `help`, or what usually helps with the code."""
+        return self.help or _USUAL_HELP.get(self.code, "")
+
     def concise(self) -> str:
         """The finding on one line: place, severity, code, fact."""
         where = f"{self.span}: " if self.span else ""
@@ -179,7 +204,7 @@ class Diagnostic:
             "label": self.label or None,
             "place": self.place or None,
             "notes": list(self.notes),
-            "help": self.help or None,
+            "help": self.advice or None,
         }
 
     @classmethod
@@ -188,8 +213,10 @@ class Diagnostic:
         span = None
         if data["file"] is not None:
             span = Span(data["file"], data["line"], data["column"], data["end_column"], data["line_text"])
-        text = {name: data[name] or "" for name in ("place", "label", "help")}
-        return cls(data["code"], data["message"], span, notes=tuple(data["notes"]), **text)
+        code, help = data["code"], data["help"] or ""
+        help = "" if help == _USUAL_HELP.get(code) else help
+        place, label = data["place"] or "", data["label"] or ""
+        return cls(code, data["message"], span, place, label, tuple(data["notes"]), help)
 
 
 class C10Error(Exception):

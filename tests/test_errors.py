@@ -31,7 +31,7 @@ RESERVED = {
 
 SPAN = Span("registry.yaml", 3, 5, 9, "    text")
 FULL = Diagnostic("C10E204", "unknown type `Tensr`", SPAN, "a place", "not a type", ("n1", "n2"), "do this")
-BARE = Diagnostic("C10E101", "no manifest")
+BARE = Diagnostic("C10E504", "no manifest")
 FAMILIES = [
     family
     for family in vars(errors).values()
@@ -79,7 +79,7 @@ def test_a_warning_is_told_by_its_code():
 
 def test_the_concise_form_is_place_severity_code_and_fact():
     assert FULL.concise() == "registry.yaml:3:5: error[C10E204] unknown type `Tensr`"
-    assert BARE.concise() == "error[C10E101] no manifest"
+    assert BARE.concise() == "error[C10E504] no manifest"
 
 
 @pytest.mark.parametrize("diagnostic", [FULL, BARE, Diagnostic("C10E204", "x", Span("f", 1, 1, 2))])
@@ -99,7 +99,7 @@ def test_what_a_diagnostic_does_not_have_is_null_in_its_data():
         "place",
         "help",
     }
-    assert (data["code"], data["severity"], data["notes"]) == ("C10E101", "error", [])
+    assert (data["code"], data["severity"], data["notes"]) == ("C10E504", "error", [])
 
 
 def test_notes_are_added_after_its_own_and_to_a_copy():
@@ -156,7 +156,7 @@ def test_every_family_is_also_the_built_in_type_that_a_caller_expects(family, bu
 def test_a_report_error_is_no_number_and_text_although_it_is_an_os_error():
     error = ReportError(BARE, FULL)
     assert error.errno is None
-    assert str(error).startswith("error[C10E101]")
+    assert str(error).startswith("error[C10E504]")
 
 
 def test_a_bug_is_caught_by_no_family():

@@ -165,8 +165,15 @@ def make_run_folder(
 
 
 def write_latest(folder: Path) -> None:
-    """Note *folder* as the latest run of its parent."""
-    write_atomic(folder.parent / _LATEST_NAME, folder.name + "\n")
+    """Make ``latest``, beside *folder*, a link to it; a text with its name where there are no links."""
+    pointer = folder.parent / _LATEST_NAME
+    temporary = pointer.with_name(f".{pointer.name}.{secrets.token_hex(4)}")
+    try:
+        temporary.symlink_to(folder.name, target_is_directory=True)
+        temporary.replace(pointer)
+    except (OSError, NotImplementedError):
+        temporary.unlink(missing_ok=True)
+        write_atomic(pointer, folder.name + "\n")
 
 
 def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:
@@ -176,12 +183,15 @@ def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:
         BenchError: there is no such run (C10E603).
     """
     pointer = root / _LATEST_NAME
-    if name == _LATEST_NAME and pointer.is_file():
+    if name == _LATEST_NAME and pointer.is_symlink():
+        name = str(pointer.readlink())
+    elif name == _LATEST_NAME and pointer.is_file():
         name = pointer.read_text(encoding="utf-8").strip()
     for folder in (root / name, Path(name)):
         if (folder / JOURNAL_NAME).is_file():
             return folder
-    known = sorted(path.parent.name for path in root.glob(f"*/{JOURNAL_NAME}"))
+    found = (path.parent for path in root.glob(f"*/{JOURNAL_NAME}"))
+    known = sorted(folder.name for folder in found if not folder.is_symlink())
     raise BenchError(
         Diagnostic(
             "C10E603",

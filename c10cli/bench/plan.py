@@ -64,7 +64,7 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[
         done: ids of cases to leave out, measured before.
 
     Raises:
-        BenchError: C10E601, *select* names no case.
+        BenchError: C10E601, one of *select* names no case.
     """
     finished = set(done)
     batches, skipped, known, selected = [], [], [], 0
@@ -84,8 +84,9 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[
             skipped.append(Skipped(name, kernel.dispatch_key, kernel.name, reason, "C10E607"))
         elif points:
             batches.append(Batch(linked, candidate, tuple(points)))
-    if not selected:
-        raise _nothing_selected(select, known)
+    idle = [pattern for pattern in select if not any(_matches(identity, pattern) for identity in known)]
+    if idle or not selected:
+        raise _nothing_selected(idle, known)
     return Plan(tuple(batches), tuple(skipped))
 
 

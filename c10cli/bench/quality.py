@@ -28,11 +28,22 @@ def _check_noise(run: RunResult) -> Diagnostic | None:
         run,
         "C10W651",
         "noise over 10 %",
-        lambda case: case.noise_percent or 0.0,
+        _noise,
         _NOISY_PERCENT,
         lambda case, noise: f"{case.id}: {noise:.0f} %{_disturbance(case)}",
         help="measure again on a quieter machine, or read only differences above the noise",
     )
+
+
+def _noise(case: CaseResult) -> float:
+    """The spread of the samples, or how unsure their median is, whichever is more.
+
+    Samples on two plateaus have a small spread around either one, and a median
+    that may jump from one to the other.
+    """
+    interval, middle = case.interval_ns, case.median_ns
+    unsure = 50 * (interval.high - interval.low) / middle if interval and middle else 0.0
+    return max(case.noise_percent or 0.0, unsure)
 
 
 def _disturbance(case: CaseResult) -> str:

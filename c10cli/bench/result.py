@@ -241,8 +241,18 @@ class RunResult:
             self.start_record(),
             *({"kind": "skipped", **asdict(skipped)} for skipped in self.skipped),
             *({"kind": "case", **case.to_dict()} for case in self.cases),
-            {"kind": "end", "exit_status": self.exit_status, "load_after": list(self.load_after)},
+            self.end_record(),
         ]
+
+    def end_record(self) -> dict[str, object]:
+        """The last record of the run's journal; the peaks are known best then."""
+        peaks = self.environment.peaks
+        return {
+            "kind": "end",
+            "exit_status": self.exit_status,
+            "load_after": list(self.load_after),
+            "peaks": asdict(peaks) if peaks else None,
+        }
 
     def start_record(self) -> dict[str, object]:
         """The first record of the run's journal."""
@@ -286,7 +296,7 @@ class RunResult:
     def to_dict(self) -> dict[str, object]:
         """The run as one JSON-ready object."""
         start, end = self.start_record(), self.to_records()[-1]
-        del start["kind"], end["kind"]
+        del start["kind"], end["kind"], end["peaks"]  # which the environment holds
         return {
             **start,
             **end,
@@ -325,9 +335,12 @@ def _read_skipped(record: Mapping[str, Any]) -> Skipped:
 
 
 def _read_end(run: RunResult, record: Mapping[str, Any]) -> RunResult:
-    return replace(
+    run = replace(
         run, exit_status=record.get("exit_status"), load_after=tuple(record.get("load_after") or ())
     )
+    if not record.get("peaks"):
+        return run
+    return replace(run, environment=replace(run.environment, peaks=Peaks.from_dict(record["peaks"])))
 
 
 def _not_a_result(reason: str) -> BenchError:

@@ -14,7 +14,7 @@ from c10cli.bench.result import CaseResult, RunResult
 from c10cli.verify.child import Ended, run_items
 from c10cli.verify.inputs import CasePoint, case_points
 
-__all__ = ["Options", "Progress", "run_plan", "start_run"]
+__all__ = ["Options", "Progress", "end_run", "run_plan", "start_run"]
 
 # Gets the id of the case that begins, or the result of the one that ended.
 Progress = Callable[["str | CaseResult"], None]
@@ -40,13 +40,14 @@ def start_run(folder: Path, plan: Plan, options: Options, command: str, registry
     """A run that has measured nothing yet: where, when, on what, and what is left out."""
     described = {**asdict(options), "command": command, "registry": str(registry), "cases": plan.case_count}
     return RunResult(
-        folder.name, utc_now().isoformat(timespec="seconds"), _environment(), described, (), plan.skipped
+        folder.name, utc_now().isoformat(timespec="seconds"), _environment(plan), described, (), plan.skipped
     )
 
 
-def _environment() -> Environment:
+def _environment(plan: Plan) -> Environment:
     """The machine's facts and peaks, measured in a process of their own: the probes need much memory."""
-    for _, answer in run_items(_PROBE, {}, [0], timeout_s=60.0):
+    packages = {package for batch in plan.batches for package in batch.candidate.kernel.requires}
+    for _, answer in run_items(_PROBE, {"packages": sorted(packages)}, [0], timeout_s=60.0):
         if not isinstance(answer, Ended):
             return Environment.from_dict(answer)
     return read_environment(Path.cwd())
@@ -69,8 +70,25 @@ def run_plan(
             journal.append({"kind": "case", **result.to_dict()})
             cases[result.id] = result
             progress(result)
+    # Once more, since a neighbour may have been busy at the beginning.
+    peaks = _environment(plan).peaks
+    best = peaks.best_of(run.environment.peaks) if peaks else run.environment.peaks
+    environment = replace(run.environment, peaks=best)
     skips = {(s.operator, s.dispatch_key, s.variant): s for s in (*run.skipped, *plan.skipped)}
-    return replace(run, cases=tuple(cases.values()), skipped=tuple(skips.values()), load_after=read_load())
+    return replace(
+        run,
+        environment=environment,
+        cases=tuple(cases.values()),
+        skipped=tuple(skips.values()),
+        load_after=read_load(),
+    )
+
+
+def end_run(run: RunResult, exit_status: int, journal: Journal) -> RunResult:
+    """*run* as ended with *exit_status*, journalled."""
+    run = replace(run, exit_status=exit_status)
+    journal.append(run.end_record())
+    return run
 
 
 def _run_batch(batch: Batch, registry: Path, options: Options, progress: Progress) -> Iterator[CaseResult]:

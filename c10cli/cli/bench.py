@@ -59,7 +59,7 @@ def command(
     from c10cli.bench.journal import Journal, find_run_folder, make_run_folder, read_journal, write_latest
     from c10cli.bench.plan import make_plan
     from c10cli.bench.result import RunResult
-    from c10cli.bench.run import Options, run_plan, start_run
+    from c10cli.bench.run import Options, end_run, run_plan, start_run
 
     registry = session.load()
     path = registry.manifest.path
@@ -75,11 +75,14 @@ def command(
         folder = make_run_folder(output)
         run = start_run(folder, plan, settings, shlex.join(["c10", *sys.argv[1:]]), path)
         run = replace(run, plan={**run.plan, "select": list(select)})
+    if resume and not plan.case_count:
+        click.echo(f"nothing is left to measure in {folder}", err=True)
+        _show(session, folder, run)
+        return run.exit_status or 0
     write_latest(folder)  # at once: what is cut short is gone on with as `latest`
     with Journal(folder) as journal, _told_how_to_resume(folder), _progress(session, plan) as progress:
         run = run_plan(run, plan, path, settings, journal, progress)
-        run = replace(run, exit_status=_exit_status(run))
-        journal.append({"kind": "end", "exit_status": run.exit_status, "load_after": list(run.load_after)})
+        run = end_run(run, _exit_status(run), journal)
     _write_reports(folder, run)
     _show(session, folder, run)
     return run.exit_status or 0
@@ -88,10 +91,11 @@ def command(
 def _as_before(
     ctx: click.Context, run: RunResult, select: tuple[str, ...], options: dict[str, Any], registry: str
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The selection and options to go on with: those of *run*, except where the command line gives others.
+    """The selection and options of *run*, which its report says all its cases were measured with.
 
     Raises:
         BenchError: C10E604, *run* measured another registry.
+        click.UsageError: the command line gives a selection or other options.
     """
     from c10cli.errors import BenchError, Diagnostic
 
@@ -101,12 +105,15 @@ def _as_before(
         todo = f"go on with --registry {before['registry']}"
         raise BenchError(Diagnostic("C10E604", fact, help=todo))
     given = click.core.ParameterSource.COMMANDLINE
-    kept = {
-        name: before.get(name, value)
-        for name, value in options.items()
-        if ctx.get_parameter_source(name) is not given
-    }
-    return select or tuple(before.get("select", ())), {**options, **kept}
+    kept = {name: before.get(name, value) for name, value in options.items()}
+    kept_select = tuple(before.get("select", ()))
+    changed = [name for name, value in options.items() if value != kept[name]]
+    others = [f"--{n.removesuffix('_s')}" for n in changed if ctx.get_parameter_source(n) is given]
+    others += ["SELECT"] if select and select != kept_select else []
+    if others:
+        todo = "leave it out, or begin a new run"
+        raise click.UsageError(f"a resumed run keeps the {others[0]} it began with; {todo}")
+    return kept_select, kept
 
 
 def _exit_status(run: RunResult) -> int:
@@ -170,5 +177,7 @@ def _show(session: Session, folder: Path, run: RunResult) -> None:
         return
     from c10cli.report.tables import make_bench_view
 
-    session.echo_view(make_bench_view(run, min(session.console().width, 140)))
+    # Off a terminal nothing is left out; on one, wide lines are hard to follow.
+    width = session.console().width
+    session.echo_view(make_bench_view(run, min(width, 160) if sys.stdout.isatty() else width))
     session.echo(f"\nreport: {folder / _MARKDOWN}")

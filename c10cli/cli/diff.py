@@ -29,6 +29,9 @@ def command(session: Session, old: str, new: str) -> int:
     An operator of NEW may waive a break until a day:
       waive:
         - {breaks: argument-removed alpha, reason: never used, until: 2026-12-31}
+
+    The removal of an operator is waived in a `waive:` of NEW itself, with its
+    name as `operator` and `breaks: operator-removed`.
     """
     from c10cli.manifest.changes import compare_sides
     from c10cli.manifest.sides import read_side

@@ -35,6 +35,7 @@ _COMMANDS = {
     "list": "Operators, and the dispatch keys that have a kernel.",
     "show": "One operator: schema, kernels with the reason for each choice, cases.",
     "call": "Call an operator with arguments from the shell.",
+    "explain": "Why a call gets its kernel, or what an error code means.",
     "validate": "Check a registry: the manifest, every kernel, every result.",
     "bench": "Measure the dispatcher and every kernel on the declared cases.",
     "import": "Write a manifest of the operators of torch or of a file.",
@@ -92,8 +93,26 @@ class _LazyGroup(click.Group):
             ) from error
 
 
+def _explain_code(ctx: click.Context, _parameter: click.Parameter, code: str | None) -> None:
+    """The callback of --explain: print the page of *code* and end."""
+    if code is None or ctx.resilient_parsing:
+        return
+    from c10cli.cli.explain import code_of, read_page
+
+    click.echo(read_page(code_of(code)))
+    ctx.exit(DONE)
+
+
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="c10")
+@click.option(
+    "--explain",
+    metavar="CODE",
+    is_eager=True,
+    expose_value=False,
+    callback=_explain_code,
+    help="Say what an error code means, and exit.",
+)
 @shared_options
 def group() -> None:
     """A registry of operators and kernels: see it, call it, check it, measure it.
@@ -120,6 +139,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(argv: Sequence[str] | None = None) -> int:
     """The exit code of `c10` with *argv*; errors are printed on standard error."""
     session = Session()
+    code = _run(argv, session)
+    session.name_page()
+    return code
+
+
+def _run(argv: Sequence[str] | None, session: Session) -> int:
     try:
         code = group.main(args=argv, prog_name="c10", standalone_mode=False, obj=session)
         return code if isinstance(code, int) else DONE

@@ -38,6 +38,7 @@ class Session:
     registry: str | None = None
     format: str = "text"
     color: str = "auto"
+    _first_code: str = ""
 
     @property
     def registry_path(self) -> Path:
@@ -54,9 +55,7 @@ class Session:
             cwd = Path.cwd()
         except FileNotFoundError:  # removed under us: what is named, or shipped, is still there
             return find_registry(self.registry, os.environ, Path(os.devnull))
-        path = find_registry(self.registry, os.environ, cwd)
-        # Short in messages where that says the same.
-        return path.relative_to(cwd) if path.is_relative_to(cwd) else path
+        return short_path(find_registry(self.registry, os.environ, cwd))
 
     def manifest(self) -> Manifest:
         """The manifest, without fault.
@@ -130,12 +129,29 @@ class Session:
         """Write *diagnostics* to standard error."""
         from c10cli.report.diagnostics import render_diagnostics
 
-        text = render_diagnostics(diagnostics, color=self.colored(sys.stderr))
+        shown = list(diagnostics)
+        text = render_diagnostics(shown, color=self.colored(sys.stderr))
         if not text:
             return
+        self._first_code = self._first_code or shown[0].code
         # Where standard error cannot be written, there is nowhere to say so.
         with contextlib.suppress(C10Error), written(sys.stderr):
             click.echo(text, err=True, color=self.colored(sys.stderr))
+
+    def name_page(self) -> None:
+        """Say where the first code shown is explained, to a person: on a terminal, in text."""
+        if self._first_code and self.format == "text" and sys.stderr.isatty():
+            with contextlib.suppress(C10Error), written(sys.stderr):
+                click.echo(f"for more: c10 explain {self._first_code}", err=True)
+
+
+def short_path(path: Path) -> Path:
+    """*path* from the current folder, where it is below that, for messages."""
+    try:
+        cwd = Path.cwd()
+    except FileNotFoundError:  # removed under us
+        return path
+    return path.relative_to(cwd) if path.is_relative_to(cwd) else path
 
 
 SEED = click.IntRange(min=0)

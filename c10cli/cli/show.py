@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from c10cli.arrays.devices import device_of
-from c10cli.cli.session import Session, command as c10_command, complete_operator
+from c10cli.cli.session import Session, command as c10_command, complete_operator, short_path
 from c10cli.manifest.entry_point import EntryPoint
 from c10cli.manifest.link import Candidate, LinkedOperator
 from c10cli.manifest.model import CaseDecl, OperatorDecl
@@ -83,11 +83,11 @@ def _candidate_lines(candidate: Candidate) -> list[str]:
 
 
 def _definition_lines(entry_point: EntryPoint) -> list[str]:
-    definition = _definition(entry_point)
-    if definition is None:
+    definition, path = _definition(entry_point), entry_point.path
+    if definition is None or path is None:
         return []
     said = f": {definition.summary}" if definition.summary else ""
-    return [f"defined at {entry_point.path}:{definition.line}{said}"]
+    return [f"defined at {short_path(path)}:{definition.line}{said}"]
 
 
 def _definition(entry_point: EntryPoint) -> Definition | None:
@@ -163,7 +163,8 @@ def _case_dict(case: CaseDecl) -> dict[str, Any]:
 
 
 def _candidate_dict(candidate: Candidate) -> dict[str, Any]:
-    kernel, definition = candidate.kernel, _definition(candidate.kernel.entry_point)
+    kernel, path = candidate.kernel, candidate.kernel.entry_point.path
+    definition = _definition(kernel.entry_point)
     return {
         "name": kernel.name,
         "kernel": kernel.entry_point.text,
@@ -174,7 +175,7 @@ def _candidate_dict(candidate: Candidate) -> dict[str, Any]:
         "boxed": kernel.boxed,
         "file": kernel.span.file,
         "line": kernel.span.line,
-        "source": str(kernel.entry_point.path) if definition else None,
+        "source": str(short_path(path)) if definition and path else None,
         "source_line": definition.line if definition else None,
         "doc": definition.summary if definition else None,
     }

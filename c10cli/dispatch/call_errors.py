@@ -132,3 +132,81 @@ def wrong_returns(schema: FunctionSchema, result: object) -> KernelError:
         operator=str(schema.name),
         wanted=wanted,
     )
+
+
+def different_keys(schema: FunctionSchema, keys: Mapping[str, Sequence[str]]) -> ArgumentError:
+    """The error for tensors on different devices; *keys* are those of each argument."""
+    listed = ", ".join(f"`{name}` on {'/'.join(of_argument)}" for name, of_argument in keys.items())
+    return _argument_error(
+        schema,
+        "C10E406",
+        f"the tensors of `{schema.name}` are on different dispatch keys: {listed}",
+        place=f"call of {schema.name}",
+        help="move them to one device",
+        keys=dict(keys),
+    )
+
+
+def kernel_raised(
+    schema: FunctionSchema, kernel: str, error: BaseException, arguments: Mapping[str, object]
+) -> Diagnostic:
+    """The finding that *kernel* raised *error* when called with *arguments*."""
+    shown = ", ".join(f"`{name}`: {describe(value)}" for name, value in arguments.items())
+    text = " ".join(_text(error).split()) or "no message"
+    return Diagnostic(
+        "C10E501",
+        f"kernel `{kernel}` of `{schema.name}` raised {type(error).__name__}: {text}",
+        place=f"call of {schema.name} with {shown}",
+    )
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a message about an error must not raise another one
+        return "a message that cannot be shown"
+
+
+def wrong_return(schema: FunctionSchema, kernel: str, fact: str, todo: str = "") -> KernelError:
+    """The error for returns of *kernel* that the schema does not have."""
+    return _kernel_error(
+        schema,
+        kernel,
+        "C10E502",
+        f"kernel `{kernel}` of `{schema.name}` {fact}",
+        help=todo or "return what the schema says, as a tuple where there are several",
+    )
+
+
+def argument_changed(schema: FunctionSchema, kernel: str, argument: Argument) -> KernelError:
+    """The error for a *kernel* that wrote to *argument*."""
+    return _kernel_error(
+        schema,
+        kernel,
+        "C10E505",
+        f"kernel `{kernel}` of `{schema.name}` changed argument `{argument.name}`",
+        help=f"write to a copy, or declare it in the schema: `Tensor(a!) {argument.name}`",
+        argument=argument.name,
+    )
+
+
+def result_aliases(
+    schema: FunctionSchema, kernel: str, declared: Argument, argument: Argument
+) -> KernelError:
+    """The error for a return, *declared* in the schema, that is in the memory of *argument*."""
+    result = f"return `{declared.name}`" if declared.name else "the result"
+    return _kernel_error(
+        schema,
+        kernel,
+        "C10E506",
+        f"{result} of kernel `{kernel}` of `{schema.name}` shares memory with argument `{argument.name}`",
+        help="return a copy, or declare the alias in the schema: `Tensor(a)` on both",
+        argument=argument.name,
+    )
+
+
+def _kernel_error(
+    schema: FunctionSchema, kernel: str, code: str, fact: str, *, help: str, **facts: object
+) -> KernelError:
+    diagnostic = Diagnostic(code, fact, notes=(f"the schema is {schema}",), help=help)
+    return KernelError(diagnostic, operator=str(schema.name), kernel=kernel, **facts)

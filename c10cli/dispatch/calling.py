@@ -12,6 +12,7 @@ from typing import Any
 
 from c10cli.dispatch import call_errors
 from c10cli.dispatch.generated import generate_call
+from c10cli.dispatch.signature import has_schema_signature
 from c10cli.dispatch.stack import Stack
 from c10cli.dispatch.tensor_types import is_tensor
 from c10cli.errors import ArgumentError, Diagnostic, SchemaError
@@ -45,7 +46,16 @@ class Calling:
             number of arguments and returns.
     """
 
-    __slots__ = ("_dispatch", "_inputs", "_keyword_names", "_lists", "_outputs", "_plain", "schema")
+    __slots__ = (
+        "_dispatch",
+        "_inputs",
+        "_keyword_names",
+        "_lists",
+        "_outputs",
+        "_plain",
+        "_position",
+        "schema",
+    )
 
     def __init__(self, schema: FunctionSchema) -> None:
         self.schema = schema
@@ -53,12 +63,15 @@ class Calling:
         _check_can_dispatch(schema, self._dispatch)
         self._plain = schema_types.is_tensor(self.dispatch_argument().type)
         self._lists = tuple(schema_types.is_tensor_list(schema.arguments[i].type) for i in self._dispatch)
+        # Where the one that decides is among the positional arguments of a call.
+        positional = self._plain and not self.dispatch_argument().kwarg_only
+        self._position = self._dispatch[0] if positional else None
         self._keyword_names = tuple(argument.name for argument in schema.keyword_only)
         self._inputs, self._outputs = len(schema.arguments), len(schema.returns)
 
     def dispatching(
         self, table: Mapping[type, Function], slow: Function
-    ) -> tuple[Function, Callable[[Any], None]]:
+    ) -> tuple[Function, Callable[[Mapping[type, Function]], None]]:
         """The operator's call function, and the function that gives it another *table*.
 
         Args:
@@ -72,12 +85,15 @@ class Calling:
         return self._generate(table, key_of, slow)[0]
 
     def bind_to(self, kernel: Function) -> Function:
-        """*kernel* with the operator's signature: defaults filled, returns as the schema says."""
-        return self._generate({}, None, kernel)[0]
+        """*kernel* with the operator's signature: defaults filled, returns as the schema says.
+
+        It is *kernel* itself where that has this signature already.
+        """
+        return kernel if has_schema_signature(self.schema, kernel) else self._generate({}, None, kernel)[0]
 
     def _generate(
-        self, table: Any, key_of: Function | None, slow: Function
-    ) -> tuple[Function, Callable[[Any], None]]:
+        self, table: Mapping[Any, Function], key_of: Function | None, slow: Function
+    ) -> tuple[Function, Callable[[Mapping[Any, Function]], None]]:
         names = ", ".join(self.schema.arguments[i].name for i in self._dispatch)
         tensor = names if self._plain else f"c10_first({names})"
         return generate_call(self.schema, self, tensor, table, key_of, slow)
@@ -122,12 +138,17 @@ class Calling:
 
     def key_tensor(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The tensor that decides, of a call with *args* and *kwargs*."""
+        if self._position is not None and self._position < len(args):
+            return args[self._position]
         return self._deciding([_argument_value(self.schema, i, args, kwargs) for i in self._dispatch])
 
     def key_tensor_on(self, stack: Stack) -> Any:
         """The tensor that decides, of the arguments on top of *stack*."""
-        base = self._base(stack)
-        return self._deciding([stack[base + index] for index in self._dispatch])
+        return self.key_tensor_of(stack[self._base(stack) :])
+
+    def key_tensor_of(self, values: Sequence[Any]) -> Any:
+        """The tensor that decides, of the *values* of all arguments, in schema order."""
+        return self._deciding([values[index] for index in self._dispatch])
 
     def _deciding(self, values: Sequence[Any]) -> Any:
         if self._plain:
@@ -195,7 +216,7 @@ class Calling:
 
     def slow_call(
         self,
-        table: Any,
+        table: Mapping[Any, Function],
         key_of: Function | None,
         slow: Function,
         args: tuple[Any, ...],

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from c10cli._lazy import provided
 from c10cli.dispatch import refusals, tensor_types
+from c10cli.dispatch.checked import MemoryCheck
 from c10cli.dispatch.kernel import (
     BoxedKernel,
     CacheCreator,
@@ -37,6 +40,15 @@ class Dispatcher:
     writers take turns.  No lock is held while a kernel, a cache creator or a
     kernel's module runs.
 
+    Args:
+        checked: check every call of its operators, by ``op.call``, ``op(...)``
+            and ``op.call_boxed``: arguments are bound with the conversions of
+            `FunctionSchema.bind` and live on one device; returns are those of
+            the schema; what the schema does not mark as written is unchanged,
+            and no result shares memory with an argument unannounced.  What a
+            kernel raises gets a note that says which kernel it was.  A
+            looked-up `OpKernel` is not checked.
+
     >>> dispatcher = Dispatcher()
     >>> op = dispatcher.register_schema("demo::twice(Tensor x) -> Tensor")
     >>> registrar = dispatcher.register_kernel(op, "CPU", lambda x: x + x)
@@ -48,7 +60,8 @@ class Dispatcher:
     _singleton: ClassVar[Dispatcher | None] = None
     _singleton_lock: ClassVar[threading.Lock] = threading.Lock()
 
-    def __init__(self) -> None:
+    def __init__(self, *, checked: bool = False) -> None:
+        self.memory_check: MemoryCheck | None = provided("memory check") if checked else None
         self.writing = threading.RLock()
         self._operators: dict[OperatorName, OperatorHandle] = {}
         self._undo: list[Callable[[], object]] | None = None
@@ -62,6 +75,11 @@ class Dispatcher:
             if cls._singleton is None:
                 cls._singleton = cls()
             return cls._singleton
+
+    @classmethod
+    def renew_singleton_lock(cls) -> None:
+        """Forget who is making the singleton; for a forked child."""
+        cls._singleton_lock = threading.Lock()
 
     def register_schema(self, schema: FunctionSchema | str, *, site: str | None = None) -> OperatorHandle:
         """A new operator with *schema*.
@@ -205,6 +223,21 @@ class Dispatcher:
             for op in self._operators.values():
                 op.publish(op.table().renewed())
 
+    def after_fork(self) -> None:
+        """Make the dispatcher of a forked child usable.
+
+        A thread that was writing in the parent does not exist here: the lock
+        that it held is renewed, and what its open transaction did is undone.
+        """
+        if self.writing.acquire(blocking=False):  # free, or held by the thread that forked
+            self.writing.release()
+        else:
+            self.writing = threading.RLock()
+            undo, self._undo = self._undo or [], None
+            for step in reversed(undo):
+                step()
+        self.refresh()  # it may have been between the two steps of a publication
+
     def remove_entry(self, op: OperatorHandle, entry: KernelEntry) -> None:
         """Remove *entry*, wherever in an override stack it is, if it still is there; for registrars."""
         key = entry.dispatch_key
@@ -287,6 +320,18 @@ def _refresh_all() -> None:
 
 
 tensor_types.on_change(_refresh_all)
+
+
+def _after_fork() -> None:
+    global _listing
+    _listing = threading.Lock()
+    Dispatcher.renew_singleton_lock()
+    for dispatcher in list(_dispatchers):
+        dispatcher.after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _kernel_source(kernel: Any, cache_creator: CacheCreator | None) -> KernelSource:

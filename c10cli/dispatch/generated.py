@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import functools
 import keyword
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, Protocol
 
+from c10cli.dispatch.keys import DispatchKey
 from c10cli.schema import Argument, FunctionSchema
 
 Function = Callable[..., Any]
@@ -31,7 +32,7 @@ class Helpers(Protocol):
 
     def slow_call(
         self,
-        table: Any,
+        table: Mapping[Any, Function],
         key_of: Function | None,
         slow: Function,
         args: tuple[Any, ...],
@@ -44,10 +45,10 @@ def generate_call(
     schema: FunctionSchema,
     helpers: Helpers,
     tensor: str,
-    table: Any,
+    table: Mapping[Any, Function],
     key_of: Function | None,
     slow: Function,
-) -> tuple[Function, Callable[[Any], None]]:
+) -> tuple[Function, Callable[[Mapping[Any, Function]], None]]:
     """A function with the signature of *schema*, and the function that gives it another *table*.
 
     Args:
@@ -56,32 +57,66 @@ def generate_call(
         key_of: None: *slow* is called for everything.
         slow: called, in schema form, where *table* has nothing.
     """
-    defaults = [a.default for a in schema.arguments if a.has_default]
-    defaults = [list(d) if isinstance(d, tuple) else d for d in defaults]
-    namespace: dict[str, Any] = {}
-    exec(_compiled(_source(schema, tensor, direct=key_of is None)), namespace)
+    names: dict[str, Any] = {
+        "c10_table": table,
+        "c10_key_of": key_of,
+        "c10_slow": slow,
+        "c10_first": helpers.first_tensor,
+        "c10_slow_returns": helpers.slow_returns,
+        "c10_slow_call": helpers.slow_call,
+        "c10_is_miss": _is_miss,
+        **_BUILTINS,
+        **{f"c10_default_{a.name}": _fresh(a.default) for a in schema.arguments if a.has_default},
+    }
+    exec(_compiled(_source(schema, tensor, direct=key_of is None)), names)
     # Taken out of the namespace that is its own __globals__: a cycle would
     # leave garbage behind every lookup.
-    make = namespace.pop("make")
-    call, swap = make(table, key_of, slow, helpers, *defaults)
+    call = names.pop("call")
     call.__name__, call.__qualname__ = schema.name.base, str(schema.name)
     call.__module__, call.__doc__ = "c10cli.ops", str(schema)
+
+    def swap(table: Mapping[Any, Function]) -> None:
+        names["c10_table"] = table
+
     return call, swap
+
+
+def _is_miss(error: KeyError) -> bool:
+    """Whether *error* came from the generated function's own table, and not from a kernel.
+
+    It was raised in that function's frame, where a kernel written in Python is
+    in one further down, and holds a key of the table: a type or a dispatch key.
+    """
+    traceback = error.__traceback__
+    return (
+        traceback is not None
+        and traceback.tb_next is None
+        and len(error.args) == 1
+        and isinstance(error.args[0], type | DispatchKey)
+    )
+
+
+# Under names of their own, because an argument may be called `type`.
+_BUILTINS = {"c10_type": type, "c10_tuple": tuple, "c10_len": len, "c10_miss": KeyError}
+
+
+def _fresh(default: object) -> object:
+    return list(default) if isinstance(default, tuple) else default
 
 
 def _source(schema: FunctionSchema, tensor: str, *, direct: bool) -> str:
     if not _has_python_signature(schema.arguments):
         return _SLOW_TEMPLATE
     passed = ", ".join(f"{a.name}={a.name}" if a.kwarg_only else a.name for a in schema.arguments)
-    returns = len(schema.returns)
+    form = _DIRECT if direct else _CHOOSING
     listed = [a.name for a in schema.arguments if isinstance(a.default, tuple)]
     return _TEMPLATE.format(
-        defaults="".join(f", c10_default_{a.name}" for a in schema.arguments if a.has_default),
         parameters=_parameters(schema),
         # A list default is copied, so that no kernel can change it for the next call.
-        fresh="".join(f"if {n} is c10_default_{n}: {n} = {n}.copy()\n        " for n in listed),
-        choose="c10_kernel = c10_slow" if direct else _CHOOSE.format(tensor=tensor),
-        body=_BODIES.get(returns, _SEVERAL_RETURNS).format(result=f"c10_kernel({passed})", returns=returns),
+        fresh="".join(f"if {n} is c10_default_{n}: {n} = {n}.copy()\n    " for n in listed),
+        body=form[min(len(schema.returns), 2)].format(
+            key=f"c10_key_of({tensor})", passed=passed, returns=len(schema.returns)
+        ),
     )
 
 
@@ -104,46 +139,37 @@ def _parameters(schema: FunctionSchema) -> str:
 
 
 _TEMPLATE = """\
-def make(c10_table, c10_key_of, c10_slow, c10_helpers{defaults}):
-    c10_type, c10_tuple, c10_len, c10_miss = type, tuple, len, KeyError
-    c10_first, c10_slow_returns = c10_helpers.first_tensor, c10_helpers.slow_returns
-    def call({parameters}):
-        {fresh}{choose}
-        {body}
-    def swap(table):
-        nonlocal c10_table
-        c10_table = table
-    return call, swap
+def call({parameters}):
+    {fresh}{body}
 """
-# An exact dict and a handler that costs nothing until it is needed: some 10 ns
-# less than a dict subclass with __missing__.  What a miss needs is done outside
-# the handler, so that its errors do not carry the KeyError as their context.
-_CHOOSE = """\
-try:
-            c10_kernel = c10_table[c10_key_of({tensor})]
-        except c10_miss:
-            c10_kernel = c10_slow"""
-_BODIES = {
-    1: "return {result}",
-    0: """\
-c10_result = {result}
-        return None if c10_result is None else c10_slow_returns(c10_result)""",
-}
+# By number of returns: none, one, more.  They use globals of their own: a
+# closure costs some 3 ns more.  With one return, the lookup that cannot fail
+# and the call are one expression: `get` with a default costs 4 ns more, a dict
+# subclass with __missing__ some 10.  What a miss needs is done outside the
+# handler, so that its errors do not carry the KeyError as their context.
+_NO_RETURN = """\
+c10_result = {call}
+    return None if c10_result is None else c10_slow_returns(c10_result)"""
 _SEVERAL_RETURNS = """\
-c10_result = {result}
-        if c10_type(c10_result) is c10_tuple and c10_len(c10_result) == {returns}:
-            return c10_result
-        return c10_slow_returns(c10_result)"""
+c10_result = {call}
+    if c10_type(c10_result) is c10_tuple and c10_len(c10_result) == {{returns}}:
+        return c10_result
+    return c10_slow_returns(c10_result)"""
+_ONE_RETURN = """\
+try:
+        return c10_table[{key}]({passed})
+    except c10_miss as c10_error:
+        if not c10_is_miss(c10_error):
+            raise
+    return c10_slow({passed})"""
+_SLOW, _GET = "c10_slow({passed})", "c10_table.get({key}, c10_slow)({passed})"
+_DIRECT = (_NO_RETURN.format(call=_SLOW), f"return {_SLOW}", _SEVERAL_RETURNS.format(call=_SLOW))
+_CHOOSING = (_NO_RETURN.format(call=_GET), _ONE_RETURN, _SEVERAL_RETURNS.format(call=_GET))
 # For arguments that Python cannot have as parameters (`from` is a real argument
 # of real operators): bound by the schema at every call.
 _SLOW_TEMPLATE = """\
-def make(c10_table, c10_key_of, c10_slow, c10_helpers, *defaults):
-    def call(*args, **kwargs):
-        return c10_helpers.slow_call(c10_table, c10_key_of, c10_slow, args, kwargs)
-    def swap(table):
-        nonlocal c10_table
-        c10_table = table
-    return call, swap
+def call(*args, **kwargs):
+    return c10_slow_call(c10_table, c10_key_of, c10_slow, args, kwargs)
 """
 
 

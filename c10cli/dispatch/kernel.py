@@ -6,6 +6,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from c10cli.dispatch import signature as signatures
@@ -92,11 +93,11 @@ class BoundKernel:
             get_cache: gives the cache at each call; None: a fresh one every
                 time, as the seed's dispatcher does.
         """
+        if self.cache_creator is None and not self.boxed:
+            return self.function
         get_cache = get_cache or self.cache_creator or _no_cache
         if self.boxed:
             return calling.unboxed(self.function, get_cache, self.name)
-        if self.cache_creator is None:
-            return self.function
         function, keyword = self.function, self.cache_keyword
         if keyword is None:
             return lambda *args, **kwargs: function(*args, get_cache(), **kwargs)
@@ -136,7 +137,9 @@ def bind_kernel(schema: FunctionSchema, source: KernelSource) -> BoundKernel:
     if cache_creator is not None and not callable(cache_creator):
         raise _refusal(schema, "C10E310", f"the cache creator of `{source.name}` is {_what(cache_creator)}")
     cache_keyword = None
-    signature = _signature(function)
+    # What fits as it stands needs no `inspect.signature`, half the cost of a registration.
+    fits = signatures.has_arguments_of(schema, function) and not (boxed or cache_creator)
+    signature = None if fits and not function.__annotations__ else _signature(function)
     if signature is not None:
         has_cache = cache_creator is not None
         reason = signatures.mismatch(schema, signature, has_cache=has_cache, boxed=boxed)
@@ -161,9 +164,14 @@ def signature_refusal(schema: FunctionSchema, kernel: str, place: str, reason: s
     )
 
 
+_NOT_PLAIN = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+
+
 def _check_is_kernel(schema: FunctionSchema, function: object) -> None:
     if not callable(function):
         raise _refusal(schema, "C10E310", f"a kernel is a callable, and this is {_what(function)}")
+    if isinstance(function, FunctionType) and not function.__code__.co_flags & _NOT_PLAIN:
+        return
     called = (function, getattr(function, "__call__", None))  # noqa: B004 - an object's own __call__
     if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in called):
         fact = f"`{callable_name(function)}` is an async function, and kernels are called, not awaited"
@@ -261,7 +269,10 @@ class OpKernel:
         # The slot, not a method of self, goes into the closure: a cycle would
         # keep the cache alive after its OpKernel.
         create = bound.cache_creator
-        self._caller = bound.caller(calling, _CacheSlot(create).get if create else None)
+        if create is None and not bound.boxed:
+            self._caller = bound.function
+        else:
+            self._caller = bound.caller(calling, _CacheSlot(create).get if create else None)
         self._unboxed: KernelFunction | None = None
         self.dispatch_key = dispatch_key
 
@@ -277,9 +288,10 @@ class OpKernel:
 
     @property
     def unboxed(self) -> KernelFunction:
-        """The same call as a function of the schema's signature: costs one Python call more than the kernel.
+        """The same call as a function of the schema's signature: the kernel itself where it has that.
 
-        It shares the cache with this `OpKernel`, and keeps it alive.
+        Otherwise it costs one Python call more than the kernel.  It shares
+        the cache with this `OpKernel`, and keeps it alive.
         """
         if self._unboxed is None:
             self._unboxed = self._calling.bind_to(self._caller)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import ClassVar
 
@@ -88,6 +89,14 @@ class DispatchKey:
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return DispatchKey.register, (self.name,)
 
+    @classmethod
+    def renew_lock(cls) -> None:
+        """Forget who is registering; for a forked child."""
+        cls._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=DispatchKey.renew_lock)
 
 for _name in _BUILT_IN:
     setattr(DispatchKey, _name, DispatchKey.register(_name))

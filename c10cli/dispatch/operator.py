@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from c10cli.dispatch.calling import Calling
+from c10cli.dispatch.checked import CheckedCall
 from c10cli.dispatch.kernel import OpKernel
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.stack import Stack
@@ -45,6 +46,8 @@ class OperatorHandle:
         self._calling = Calling(schema)
         self._table: DispatchTable | StaleTable = DispatchTable(self._calling, {})
         self.call, self._swap = self._calling.dispatching(self._table.by_type, self._slow_call)
+        if dispatcher.memory_check is not None:
+            self.call = CheckedCall(self, dispatcher.memory_check).call
 
     def _slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._table.slow_call(*args, **kwargs)
@@ -86,8 +89,9 @@ class OperatorHandle:
 
     def lookup(self, /, *args: Any, **kwargs: Any) -> OpKernel:
         """The kernel that would serve a call with these arguments, not called."""
-        table = self.table()
-        return self._op_kernel(table.entry_for(self._calling.key_tensor(args, kwargs)))
+        calling = self._calling
+        entry = self.table().entry_for(calling.key_tensor(args, kwargs))
+        return OpKernel(calling, entry.dispatch_key, entry.bound(self.schema))
 
     def lookup_on(self, stack: Stack) -> OpKernel:
         """The kernel that would serve the arguments on top of *stack*."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,14 +28,15 @@ OperatorGetter = Callable[[], OperatorHandle]
 def define_op_schema(text: str, dispatcher: Dispatcher | None = None) -> OperatorGetter:
     """A getter of the operator with schema *text*, which it registers on first use."""
     handle: OperatorHandle | None = None
-    once, site = threading.Lock(), caller_site()
+    site = caller_site()
 
     def op() -> OperatorHandle:
         nonlocal handle
         if handle is None:
-            with once:
+            home = dispatcher or Dispatcher.singleton()
+            with home.writing:  # not a lock of its own, which a forked child could find held
                 if handle is None:
-                    handle = (dispatcher or Dispatcher.singleton()).register_schema(text, site=site)
+                    handle = home.register_schema(text, site=site)
         return handle
 
     return op

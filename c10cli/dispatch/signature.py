@@ -7,7 +7,8 @@ values, so that it serves functions and signatures read from source alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import Parameter, Signature
+from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature
+from types import FunctionType
 from typing import Any
 
 from c10cli.schema import FunctionSchema, Type, types as schema_types
@@ -49,6 +50,29 @@ def cache_parameter(schema: FunctionSchema, signature: Signature) -> Parameter |
 
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def has_arguments_of(schema: FunctionSchema, kernel: object) -> bool:
+    """Whether *kernel* is a plain function with the arguments of *schema*, each by name and kind."""
+    if not isinstance(kernel, FunctionType):
+        return False
+    code, names = kernel.__code__, [argument.name for argument in schema.arguments]
+    return (
+        list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) == names
+        and code.co_argcount == len(schema.positional)
+        and not code.co_posonlyargcount
+        and not code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    )
+
+
+def has_schema_signature(schema: FunctionSchema, kernel: Any) -> bool:
+    """Whether every call of *kernel* is one of *schema*: no default anywhere, and one return."""
+    return (
+        len(schema.returns) == 1
+        and has_arguments_of(schema, kernel)
+        and not (kernel.__defaults__ or kernel.__kwdefaults__)
+        and not any(argument.has_default for argument in schema.arguments)
+    )
 
 
 def _takes_any_position(parameters: Sequence[Parameter]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from c10cli.dispatch.calling import Calling
+from c10cli.dispatch.checked import Choice
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.kernel import KernelEntry
 from c10cli.dispatch.keys import DispatchKey
@@ -30,13 +31,15 @@ class DispatchTable:
             one serves, those before it were overridden.
     """
 
-    __slots__ = ("by_key", "by_type", "calling", "registrations")
+    __slots__ = ("_entries", "by_key", "by_type", "calling", "checked", "registrations")
 
     def __init__(self, calling: Calling, registrations: Registrations) -> None:
         self.calling = calling
         self.registrations = registrations
         self.by_type: dict[type, Function] = {}
         self.by_key: dict[DispatchKey, Function] = {}
+        self._entries: dict[type, KernelEntry] = {}  # of types that have one key
+        self.checked: dict[tuple[type, ...], Choice] = {}  # by the types of all arguments
 
     def renewed(self) -> DispatchTable:
         """The same registrations, and nothing learned yet."""
@@ -58,12 +61,17 @@ class DispatchTable:
             ArgumentError: C10E408, *tensor* is no known tensor.
             NoKernelError: C10E403.
         """
+        return self._entries.get(type(tensor)) or self._slow_entry_for(tensor)
+
+    def _slow_entry_for(self, tensor: object) -> KernelEntry:
         key = key_of(tensor)
         if key is None:
             raise self.calling.not_a_tensor(tensor)
         entry = self.serving(key)
         if entry is None:
             raise self.no_kernel(key, f"{self._deciding()}: {describe(tensor)} with key {key.name}")
+        if isinstance(resolve_type(type(tensor)), DispatchKey):
+            self._entries[type(tensor)] = entry
         return entry
 
     def slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -82,8 +90,11 @@ class DispatchTable:
         return self._function_for(self.calling.key_tensor(args, kwargs))(*args, **kwargs)
 
     def _function_for(self, tensor: object) -> Function:
-        """What serves the key of *tensor*; its kernel is bound (and, from a manifest, imported) here."""
-        entry = self.entry_for(tensor)
+        """What serves the key of *tensor*."""
+        return self.function_of(self.entry_for(tensor))
+
+    def function_of(self, entry: KernelEntry) -> Function:
+        """The kernel of *entry*, in schema form; it is bound (and, from a manifest, imported) here."""
         function = self.by_key.get(entry.dispatch_key)
         if function is None:
             function = entry.bound(self.calling.schema).caller(self.calling)

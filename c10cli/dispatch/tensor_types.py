@@ -18,6 +18,10 @@ Resolution = DispatchKey | KeyFunction
 
 _taught: dict[type, Resolution] = {}
 _listeners: list[Callable[[], None]] = []
+# Replaced, not cleared, when a type is taught: what is being resolved just
+# then goes into the old one.
+_resolved: dict[type, Resolution | None] = {}
+_MOST_RESOLVED = 1000
 
 
 def register_tensor_type(tensor_type: type, key: DispatchKey | str | KeyFunction) -> None:
@@ -42,7 +46,9 @@ def register_tensor_type(tensor_type: type, key: DispatchKey | str | KeyFunction
         key = DispatchKey(key)
     elif not callable(key):
         raise _cannot_teach(f"{key!r} is neither a dispatch key nor a function", "pass a key such as `CPU`")
+    global _resolved
     _taught[tensor_type] = key if isinstance(key, DispatchKey) else _checked(key)
+    _resolved = {}
     for listener in _listeners:
         listener()
 
@@ -58,6 +64,17 @@ def on_change(listener: Callable[[], None]) -> None:
 
 def resolve_type(tensor_type: type) -> Resolution | None:
     """The key of *tensor_type*, a function of the value, or None for no tensor."""
+    resolved = _resolved
+    try:
+        return resolved[tensor_type]
+    except KeyError:
+        if len(resolved) >= _MOST_RESOLVED:  # so that types made by the thousand are not kept
+            resolved.clear()
+        resolution = resolved[tensor_type] = _resolve(tensor_type)
+        return resolution
+
+
+def _resolve(tensor_type: type) -> Resolution | None:
     for base in tensor_type.__mro__:
         if base in _taught:
             return _taught[base]
@@ -131,7 +148,10 @@ def _torch_key(value: Any) -> DispatchKey:
         if device not in _KEY_OF_DEVICE:
             raise _unknown_device(value, device)
         key = _KEY_OF_DEVICE[device]
-    return _SPARSE.get(key, key) if value.layout is not sys.modules["torch"].strided else key
+    if value.layout is sys.modules["torch"].strided:
+        return key
+    # Not every other layout is sparse: nested and mkldnn tensors have their own.
+    return _SPARSE.get(key, key) if "sparse" in str(value.layout) else key
 
 
 def _jax_key(value: Any) -> DispatchKey:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 
 from c10cli.errors import Span
 from c10cli.manifest.model import Waiver
 from c10cli.manifest.sides import DeclaredOperator, Side
-from c10cli.manifest.waivers import KERNEL_REMOVED
+from c10cli.manifest.waivers import KERNEL_REMOVED, OPERATOR_REMOVED
 from c10cli.schema import Finding, compare_schemas
 
 __all__ = ["Change", "Changes", "UnusedWaiver", "compare_sides"]
@@ -41,7 +41,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class UnusedWaiver:
-    """A waiver that no break of its operator needs."""
+    """A waiver that no break of the operator needs."""
 
     operator: str
     waiver: Waiver
@@ -73,7 +73,14 @@ def compare_sides(old: Side, new: Side, today: date) -> Changes:
         unused += [UnusedWaiver(name, waiver) for waiver in operator.waivers if waiver not in used]
         unchanged += not found
         changes += found
-    changes += [_removed(name, was) for name, was in old.operators.items() if name not in new.operators]
+    gone = [
+        _removed(name, was, new.waivers, today)
+        for name, was in old.operators.items()
+        if name not in new.operators
+    ]
+    used = {change.waiver for change in gone}
+    unused += [UnusedWaiver(waiver.subject, waiver) for waiver in new.waivers if waiver not in used]
+    changes += gone
     return Changes(tuple(changes), tuple(unused), unchanged)
 
 
@@ -83,22 +90,25 @@ def _added(name: str, operator: DeclaredOperator) -> Change:
     return Change(name, finding, None, operator.span(), new_text=str(operator.schema))
 
 
-def _removed(name: str, operator: DeclaredOperator) -> Change:
+def _removed(name: str, operator: DeclaredOperator, waivers: Iterable[Waiver], today: date) -> Change:
     finding = Finding(
-        "operator-removed",
+        OPERATOR_REMOVED,
         "the operator",
         f"`{name}` is removed",
         backward=False,
         forward=True,
         why="calls of it find no operator",
         todo="keep it until its callers have moved to another",
+        subject=name,
     )
-    return Change(name, finding, operator.span(), None, old_text=str(operator.schema))
+    waiver, holds = _waiver(finding, waivers, today)
+    text = str(operator.schema)
+    return Change(name, finding, operator.span(), None, old_text=text, waiver=waiver, is_waived=holds)
 
 
 def _compared(name: str, old: DeclaredOperator, new: DeclaredOperator, today: date) -> Iterator[Change]:
     for finding in compare_schemas(old.schema, new.schema):
-        waiver, holds = _waiver(finding, new, today)
+        waiver, holds = _waiver(finding, new.waivers, today)
         yield Change(
             name,
             finding,
@@ -112,8 +122,11 @@ def _compared(name: str, old: DeclaredOperator, new: DeclaredOperator, today: da
     for key, span in old.kernels.items():
         if key not in new.kernels:
             finding = _kernel_removed(key)
-            waiver, holds = _waiver(finding, new, today)
+            waiver, holds = _waiver(finding, new.waivers, today)
             yield Change(name, finding, span, new.span(), key, "", waiver, holds)
+    for key, span in new.kernels.items():
+        if key not in old.kernels:
+            yield Change(name, _kernel_added(key), old.span(), span, "", key)
 
 
 def _kernel_removed(key: str) -> Finding:
@@ -129,16 +142,28 @@ def _kernel_removed(key: str) -> Finding:
     )
 
 
+def _kernel_added(key: str) -> Finding:
+    return Finding(
+        "kernel-added",
+        f"the `{key}` kernels",
+        f"there is a kernel for `{key}` now",
+        backward=True,
+        forward=False,
+        why=f"calls with tensors of `{key}` found no kernel on the old side",
+        subject=key,
+    )
+
+
 def _piece(operator: DeclaredOperator, offsets: tuple[int, int] | None) -> str:
     """What the schema says there; where nothing is pointed at, all of it."""
     text = operator.schema.text
     return "" if offsets is None else text[offsets[0] : offsets[1]]
 
 
-def _waiver(finding: Finding, new: DeclaredOperator, today: date) -> tuple[Waiver | None, bool]:
+def _waiver(finding: Finding, waivers: Iterable[Waiver], today: date) -> tuple[Waiver | None, bool]:
     """The waiver for *finding*, one that holds before others, and whether it does."""
     if finding.backward:
         return None, False
-    fitting = [w for w in new.waivers if w.breaks == finding.what and w.subject in ("", finding.subject)]
+    fitting = [w for w in waivers if w.breaks == finding.what and w.subject in ("", finding.subject)]
     waiver = max(fitting, key=lambda w: w.until, default=None)
     return waiver, waiver is not None and today <= waiver.until

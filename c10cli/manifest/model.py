@@ -144,7 +144,12 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class OperatorDecl:
-    """One operator of a manifest; its kernels are in the order of the file."""
+    """One operator of a manifest; its kernels are in the order of the file.
+
+    Args:
+        result_dtype: ``argument``: floating results have the dtype that all
+            floating tensor arguments share; ``any``: they may have another.
+    """
 
     schema: FunctionSchema
     summary: str
@@ -155,6 +160,7 @@ class OperatorDecl:
     cases: tuple[CaseDecl, ...]
     node: Node = field(repr=False, compare=False)
     waivers: tuple[Waiver, ...] = ()
+    result_dtype: str = "argument"
 
     @property
     def span(self) -> Span:

@@ -27,7 +27,18 @@ from c10cli.schema import (
 
 __all__ = ["OperatorReader", "check_schema", "read_defaults"]
 
-OPERATOR_FIELDS = ("schema", "summary", "kernels", "reference", "tolerance", "cost", "cases", "waive")
+OPERATOR_FIELDS = (
+    "schema",
+    "summary",
+    "kernels",
+    "reference",
+    "tolerance",
+    "result_dtype",
+    "cost",
+    "cases",
+    "waive",
+)
+RESULT_DTYPES = ("argument", "any")
 KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays")
 COST_FIELDS = ("bytes", "flops")
 
@@ -76,6 +87,9 @@ class OperatorReader:
         kernels = self._kernels(entry, owner)
         reference = self._entry_point(entry, "reference", f"`reference` of {owner}")
         tolerance = read_tolerance(self.fields, entry, owner)
+        result_dtype = _choice(
+            self.fields, entry, "result_dtype", f"`result_dtype` of {owner}", RESULT_DTYPES
+        )
         cost = self._cost(entry, owner)
         cases = read_cases(self.fields, entry, owner, schema)
         waivers = self._waivers(entry, owner)
@@ -91,6 +105,7 @@ class OperatorReader:
             cases=cases,
             node=Node(self.document, entry),
             waivers=waivers,
+            result_dtype=result_dtype or "argument",
         )
 
     def _waivers(self, entry: dict[str, Any], owner: str) -> tuple[Waiver, ...]:

@@ -22,6 +22,7 @@ from c10cli.manifest.fields import Fields
 from c10cli.manifest.load import ReadDocument, load_manifest
 from c10cli.manifest.model import OperatorDecl, Waiver
 from c10cli.manifest.source import MAX_BYTES, load_document, parse_document
+from c10cli.manifest.waivers import take_removals
 from c10cli.schema import FunctionSchema, parse_schema
 
 __all__ = ["DeclaredOperator", "Side", "read_side"]
@@ -56,10 +57,15 @@ class DeclaredOperator:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The operators of one side by their full names; *shown* is what the user called it."""
+    """The operators of one side by their full names; *shown* is what the user called it.
+
+    Args:
+        waivers: those for operators that are gone; the others are with their operators.
+    """
 
     shown: str
     operators: Mapping[str, DeclaredOperator]
+    waivers: tuple[Waiver, ...] = ()
 
 
 def read_side(text: str) -> Side:
@@ -73,13 +79,18 @@ def read_side(text: str) -> Side:
     if type(document.value) is list:
         return Side(text, _native_operators(document))
 
-    def cached(place: Path, shown: str) -> Document:
-        return document if place == path else read(place, shown)
+    waivers: list[Waiver] = []
 
-    result = load_manifest(path, read=cached)
+    def read_one(place: Path, shown: str) -> Document:
+        one = document if place == path else read(place, shown)
+        waivers.extend(take_removals(one))
+        return one
+
+    result = load_manifest(path, read=read_one)
     if result.manifest is None or not result.ok:
         raise ManifestError(*result.diagnostics, path=path)
-    return Side(text, {str(decl.name): _declared(decl) for decl in result.manifest.operators})
+    operators = {str(decl.name): _declared(decl) for decl in result.manifest.operators}
+    return Side(text, operators, tuple(waivers))
 
 
 def _declared(decl: OperatorDecl) -> DeclaredOperator:

@@ -52,8 +52,8 @@ def render_diagnostic(diagnostic: Diagnostic, format: Format = "full", *, color:
     if diagnostic.span and diagnostic.place:
         lines.append(_remark("in", diagnostic.place, gutter, paint))
     lines += [_remark("note", note, gutter, paint) for note in diagnostic.notes]
-    if diagnostic.help:
-        lines.append(_remark("help", diagnostic.help, gutter, paint))
+    if diagnostic.advice:
+        lines.append(_remark("help", diagnostic.advice, gutter, paint))
     return "\n".join(lines)
 
 

@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     from c10cli.schema.compat import compare_schemas
     from c10cli.schema.finding import Finding, is_backward_compatible, is_forward_compatible
     from c10cli.schema.infer import infer_schema, type_of
+    from c10cli.schema.overloads import ResolvedOverload, resolve_overload
 
 # Reading a manifest needs none of these.
 _LATER = {
     "c10cli.schema.compat": "compare_schemas",
     "c10cli.schema.finding": "Finding is_backward_compatible is_forward_compatible",
     "c10cli.schema.infer": "infer_schema type_of",
+    "c10cli.schema.overloads": "ResolvedOverload resolve_overload",
 }
 __getattr__, __dir__, _ = lazy_names(__name__, _LATER)
 
@@ -83,6 +85,7 @@ __all__ = [
     "ListType",
     "OperatorName",
     "OptionalType",
+    "ResolvedOverload",
     "TupleType",
     "Type",
     "UnionType",
@@ -96,5 +99,6 @@ __all__ = [
     "is_tensor_list",
     "parse_name",
     "parse_schema",
+    "resolve_overload",
     "type_of",
 ]

@@ -10,8 +10,9 @@ torch overlooks something:
 - torch does not look at returns when it judges forward compatibility, nor at
   an argument without default that is gone from the end;
 - to torch ``ScalarType``, ``Layout`` and ``MemoryFormat`` are ints;
-- torch does not look at what is new behind the last out argument, so that one
-  without a default may be added there.  Only an out argument may, here.
+- torch lets any argument without default be added behind the last out argument,
+  and an out argument behind all others: calls of an out overload, it supposes,
+  pass their out arguments.  They do not pass the new one, and are refused.
 """
 
 from __future__ import annotations
@@ -149,15 +150,15 @@ class _Arguments:
                 why = f"calls do not pass `{argument.name}`, and {why}"
             todo = "add it behind the last argument" + ("" if argument.has_default else ", with a default")
             return self._placed(replace(finding, why=why, todo=todo), None, j)
-        if is_out and not argument.has_default and argument.is_mutable:
-            why = (
-                "torch counts an added out argument as compatible, since calls of an out overload "
-                "pass their out arguments; a call that leaves it out is refused"
-            )
-            finding = replace(finding, backward=True, why=why)
-        elif not argument.has_default:
+        if not argument.has_default:
             why = f"calls do not pass `{argument.name}`, which has no default"
-            finding = replace(finding, why=why, todo=f"give `{argument.name}` a default")
+            todo = f"give `{argument.name}` a default"
+            if is_out:
+                why += (
+                    "; torch counts what is added behind the other arguments of an out overload as compatible"
+                )
+                todo = _OVERLOAD
+            finding = replace(finding, why=why, todo=todo)
         else:
             forward = not is_out and not isinstance(argument.default, tuple)
             why = f"calls that do not pass `{argument.name}` get its default"

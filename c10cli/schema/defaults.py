@@ -22,6 +22,7 @@ from c10cli.schema.types import (
     INT,
     LAYOUT,
     MEMORY_FORMAT,
+    NONE,
     SCALAR,
     SCALAR_TYPE,
     STR,
@@ -69,7 +70,9 @@ def _strict_default(lexer: Lexer, t: Type, size: int | None) -> object:
     inner = t.element if isinstance(t, OptionalType) else t
     start = lexer.start
     if inner is t and t not in _STRICT and not isinstance(t, ListType):
-        hint = f"write `{t}?` with `=None`, or leave the default out"
+        hint = (
+            "leave the default out" if t == NONE else f"write `{t}?` with `=None`, or leave the default out"
+        )
         lexer.fail("C10E205", f"`{clip(str(t))}` cannot have a default", start, lexer.end, help=hint)
     if lexer.kind == "[" and isinstance(inner, ListType):
         items = [_fit(lexer, c, inner.element) for c in _read_list(lexer, strict=True)]

@@ -1,4 +1,27 @@
-"""Schema text to `FunctionSchema`: recursive descent, with a short way for what was seen before."""
+"""Schema text to `FunctionSchema`: recursive descent, with a short way for what was seen before.
+
+The torch dialect takes what torch 2.13 takes, means the same by it, and so
+binds calls as torch does.  It differs, on purpose, where torch loses what was
+written, cannot print it, or gives up on an assertion of its own:
+
+- A number is the number written.  torch reads ``0x10`` as 0 and ``1E5`` as 1,
+  drops the last character of a complex default, and cuts ``int[3.5]`` to 3 and
+  a size over 31 bits to its lower bits; here such sizes are refused.
+- The default of a ``float`` or ``complex`` is of that type, written as a word too.
+- A string is no default of ``ScalarType``, ``Layout`` or ``MemoryFormat``, nor
+  of a list of no items; torch checks neither.
+- Any word may name a device, since users add keys; torch has a closed list.
+- Text is Unicode, and ``\\r`` may stand in a string; torch prints the one as
+  garbage and cannot read the other.
+- ``Scalar`` takes part in ``T??`` and Unions like other types.  torch leaves
+  it out of their members, and in Unions forgets ``SymInt``; it has an order of
+  its own, and fails where the members are one to it.
+- Alias sets stand in order; torch's order is by hash.  ``Tensor!`` inside a
+  tuple, Dict or Future is dropped in both, but torch still counts it.
+- Types end at 32 brackets in brackets and 8 postfixes, and one default for all
+  items of a list at 1,024 of them, so that no text takes long or much memory.
+- Custom classes are those that the caller knows; torch asks its own registry.
+"""
 
 from __future__ import annotations
 
@@ -302,7 +325,8 @@ class _Parser:
         while lexer.take(NEWLINE):
             pass
         if lexer.kind is not END:
-            lexer.fail_here("C10E201", "the end of the schema", help="one text declares one operator")
+            hint = "a return has no default" if lexer.kind == "=" else "one text declares one operator"
+            lexer.fail_here("C10E201", "the end of the schema", help=hint)
 
     def _short_return(self) -> bool:
         """Whether a single return was taken from memory (see Note [The short way])."""
@@ -330,7 +354,8 @@ class _Parser:
             if lexer.take(")"):
                 return
             if not lexer.take(","):
-                lexer.fail_here("C10E201", "`,` or `)` after the return")
+                hint = "a return has no default" if lexer.kind == "=" else ""
+                lexer.fail_here("C10E201", "`,` or `)` after the return", help=hint)
 
     def _return(self) -> None:
         lexer = self.lexer

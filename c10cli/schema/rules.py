@@ -104,6 +104,10 @@ def _check_aliases(lexer: Lexer, schema: FunctionSchema) -> None:
     for value in schema.returns:
         unknown = value.alias.sets - declared if value.alias is not None else None
         if unknown:
-            message = f"no argument declares the alias set `{min(unknown)}` of the return"
-            hint = f"annotate the argument that it aliases: `Tensor({min(unknown)})`"
+            name = min(unknown)
+            message = f"no argument declares the alias set `{name}` of the return"
+            hint = f"annotate the argument that it aliases: `Tensor({name})`"
+            if name[0] == "$":  # `Tensor!`, whose set has no name to share
+                message = "no argument declares the alias set of the return"
+                hint = "name the set, on the return and on the argument that it aliases: `Tensor(a!)`"
             lexer.fail("C10E208", message, *value.type_span, help=hint)

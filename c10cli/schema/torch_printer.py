@@ -10,13 +10,12 @@ from c10cli.schema.printer import quote, render_parts
 from c10cli.schema.types import (
     BOOL,
     COMPLEX,
-    DEVICE,
     FLOAT,
     INT,
     LAYOUT,
     MEMORY_FORMAT,
     SCALAR_TYPE,
-    SYM_BOOL,
+    STR,
     SYM_INT,
     BaseType,
     DictType,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["render_torch"]
 
 # Inside another type torch keeps what the value is made of, not what it was called.
-_STORED: dict[Type, Type] = {SYM_INT: INT, SCALAR_TYPE: INT, LAYOUT: INT, MEMORY_FORMAT: INT, SYM_BOOL: BOOL}
+_STORED: dict[Type, Type] = dict.fromkeys((SYM_INT, SCALAR_TYPE, LAYOUT, MEMORY_FORMAT), INT)
 _LISTS = (INT, SYM_INT, FLOAT, COMPLEX, BOOL, SCALAR_TYPE, LAYOUT, MEMORY_FORMAT)
 _SMALLEST_NORMAL: Final = 2.0**-1022
 _NUMBERS = {**SCALAR_TYPE_NUMBERS, **LAYOUTS, **MEMORY_FORMATS}
@@ -85,7 +84,7 @@ def _stored(t: Type) -> Type:
     if isinstance(t, TupleType):
         return TupleType(tuple(map(_stored, t.elements)))
     if isinstance(t, UnionType):
-        return UnionType(tuple(map(_stored, t.members)))
+        return UnionType(tuple(dict.fromkeys(map(_stored, t.members))))
     if isinstance(t, DictType):
         return DictType(_stored(t.key), _stored(t.value))
     return GenericType(t.base, _stored(t.element)) if isinstance(t, GenericType) else _STORED.get(t, t)
@@ -117,7 +116,7 @@ def _render_constant(argument: Argument, value: object, t: Type) -> str:
     if isinstance(value, str):
         if t in (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT):
             return str(_NUMBERS[value])
-        return value if t == DEVICE else quote(value)
+        return quote(value) if t == STR and argument.N is None else value
     if isinstance(value, float):
         return _render_float(argument, value)
     if isinstance(value, complex):

@@ -10,7 +10,7 @@ import numpy as np
 
 from c10cli.arrays.compare import compare_arrays
 from c10cli.arrays.placement import to_numpy
-from c10cli.dispatch.describe import describe
+from c10cli.dispatch.describe import describe, dtype_name
 from c10cli.dispatch.tensor_types import is_tensor
 from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.loading import load_entry_point
@@ -23,6 +23,7 @@ from c10cli.verify.inputs import (
     copy_tensors,
     make_arguments,
     place_arguments,
+    tensors_of,
 )
 
 # Where a manifest has no tolerance for a dtype: some ten times the rounding of one operation.
@@ -154,12 +155,46 @@ def _differences(
         )
     ]
     compared += [(f"argument `{n}`", arguments[n], expected) for n, expected in expectation.written.items()]
+    shared = _shared_float(arguments) if decl.result_dtype == "argument" else ""
     found = []
     for what, actual, expected in compared:
-        fact = _difference(decl, actual, expected)
+        fact = _other_dtype(actual, expected, shared)
+        todo = _KEEP_DTYPE if fact else ""
+        fact = fact or _difference(decl, actual, expected)
         if fact:
-            found.append(_wrong(decl, kernel, what, fact, expectation))
+            found.append(_wrong(decl, kernel, what, fact, expectation, todo))
     return tuple(found)
+
+
+_KEEP_DTYPE = "return the arguments' dtype, or write `result_dtype: any` in the operator"
+
+
+def _shared_float(arguments: Arguments) -> str:
+    """The floating dtype of all tensor arguments that have one; empty where they have several or none."""
+    dtypes = {dtype_name(t.dtype) for value in arguments.values() for t in tensors_of(value)}
+    floats = {dtype for dtype in dtypes if _is_float(dtype)}
+    return floats.pop() if len(floats) == 1 else ""
+
+
+def _other_dtype(actual: Any, expected: Any, shared: str) -> str:
+    """What is said of a floating result in neither the arguments' dtype nor one that the reference states.
+
+    A reference computes in float64, so float64 of its own states nothing.
+    """
+    if not (shared and is_tensor(actual) and is_tensor(expected)):
+        return ""
+    dtype, stated = dtype_name(actual.dtype), dtype_name(expected.dtype)
+    if (
+        not _is_float(dtype)
+        or not _is_float(stated)
+        or dtype in (shared, stated if stated != "float64" else "")
+    ):
+        return ""
+    return f"the dtype is {dtype} where the arguments are {shared}"
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat"))
 
 
 def _difference(decl: OperatorDecl, actual: Any, expected: Any) -> str:
@@ -197,12 +232,14 @@ def tolerance_of(decl: OperatorDecl, dtype: str) -> Tolerance:
     return decl.tolerance.get(dtype, _DEFAULT_TOLERANCE.get(dtype, _EXACT))
 
 
-def _wrong(decl: OperatorDecl, kernel: str, what: str, fact: str, expectation: Expectation) -> Diagnostic:
+def _wrong(
+    decl: OperatorDecl, kernel: str, what: str, fact: str, expectation: Expectation, todo: str = ""
+) -> Diagnostic:
     shown = ", ".join(f"`{n}`: {describe(v)}" for n, v in expectation.arguments.items())
     return Diagnostic(
         "C10E504",
         f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {fact}",
         place=f"case {expectation.point.label} of {decl.name}",
         notes=(f"the arguments are {shown}",),
-        help="correct the kernel, or widen `tolerance:` with a reason",
+        help=todo or "correct the kernel, or widen `tolerance:` with a reason",
     )

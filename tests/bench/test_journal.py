@@ -157,8 +157,23 @@ def test_a_run_is_found_by_name_by_path_and_as_the_latest(tmp_path, monkeypatch)
     write_latest(first)
     assert find_run_folder(tmp_path) == first
     assert find_run_folder(tmp_path, second.name) == second
+    assert (tmp_path / "latest" / JOURNAL_NAME).is_file()
+    write_latest(second)
+    assert find_run_folder(tmp_path) == second
     monkeypatch.chdir(tmp_path)
     assert find_run_folder(tmp_path / "elsewhere", second.name).resolve() == second.resolve()
+
+
+def test_where_there_are_no_links_the_latest_run_is_named_in_a_file(tmp_path, monkeypatch):
+    first = make_run(tmp_path, "aa")
+
+    def refuse(*_args, **_options):
+        raise NotImplementedError
+
+    monkeypatch.setattr("pathlib.Path.symlink_to", refuse)
+    write_latest(first)
+    assert (tmp_path / "latest").read_text() == f"{first.name}\n"
+    assert find_run_folder(tmp_path) == first
 
 
 def test_an_unknown_run_is_refused_with_the_newest_ones(tmp_path):

@@ -12,7 +12,7 @@ from c10cli import load_registry
 from c10cli.bench import run as module
 from c10cli.bench.environment import read_environment
 from c10cli.bench.journal import JOURNAL_NAME, Journal, find_run_folder, make_run_folder, read_journal
-from c10cli.bench.plan import make_plan
+from c10cli.bench.plan import Plan, make_plan
 from c10cli.bench.result import CaseResult, RunResult
 from c10cli.bench.run import Options, run_plan, start_run
 from c10cli.verify.child import Ended
@@ -86,7 +86,7 @@ def write_registry(folder, names, cases=CASES):
 def _no_probe():
     """Peaks are measured by the tests of the environment; here they would only take time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_environment", lambda: read_environment(module.Path.cwd()))
+        patch.setattr(module, "_environment", lambda _plan: read_environment(module.Path.cwd()))
         yield
 
 
@@ -191,15 +191,15 @@ def test_the_machine_is_read_in_a_process_of_its_own():
     asked = []
 
     def run_items(name, job, items, **options):
-        asked.append(name)
+        asked.append((name, job))
         yield 0, json.loads(json.dumps(module.asdict(replace(environment, cpu_model="probed"))))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run_items", run_items)
-        assert _environment().cpu_model == "probed"
-        assert asked == ["c10cli.bench.probe"]
+        assert _environment(Plan((), ())).cpu_model == "probed"
+        assert asked == [("c10cli.bench.probe", {"packages": []})]
         patch.setattr(module, "run_items", lambda *_, **__: iter([(0, Ended(True, "too slow"))]))
-        assert _environment().peaks is None
+        assert _environment(Plan((), ())).peaks is None
 
 
 _environment = module._environment
@@ -228,7 +228,7 @@ def test_a_run_that_is_killed_half_way_is_completed_by_going_on(tmp_path, comman
     finally:
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-    (journal,) = (tmp_path / "reports").glob(f"*/{JOURNAL_NAME}")
+    (journal,) = (tmp_path / "reports").glob(f"2*/{JOURNAL_NAME}")
     before = case_records(journal.parent)
     assert 2 <= len(before) < 6
     assert subprocess.run([*command, "--resume", "latest"], check=False, **quiet).returncode == 0
@@ -239,7 +239,7 @@ def test_a_run_that_is_killed_half_way_is_completed_by_going_on(tmp_path, comman
     result = RunResult.from_dict(json.loads((journal.parent / "result.json").read_text(encoding="utf-8")))
     assert [case.id for case in result.cases] == ids
     assert result.exit_status == 0
-    assert list((tmp_path / "reports").glob("*/")) == [journal.parent]
+    assert sorted(path.name for path in (tmp_path / "reports").iterdir()) == [journal.parent.name, "latest"]
 
 
 def _wait_for_cases(reports, count):

@@ -341,7 +341,7 @@ def test_a_kernel_that_is_wrong_is_a_finding(call, op, code, fact):
 def test_shapes_that_do_not_fit_are_wrong_use_told_by_the_kernel(shipped):
     ran = shipped("matmul", "ones(2, 3)", "ones(2, 3)")
     assert ran.code == 2
-    first, second, third = ran.err.splitlines()
+    first, second, third, fourth = ran.err.splitlines()
     assert first == (
         "error[C10E501]: kernel `kernels/matmul.py:matmul_cpu` of `c10::matmul` raised ValueError: "
         "self float32[2, 3] and other float32[2, 3] do not fit a matrix product"
@@ -349,6 +349,7 @@ def test_shapes_that_do_not_fit_are_wrong_use_told_by_the_kernel(shipped):
     assert second == " --> call of c10::matmul with `self`: float32[2, 3], `other`: float32[2, 3]"
     assert third.startswith("  = note: raised at ")
     assert "kernels/matmul.py:" in third
+    assert fourth == "  = help: give arguments that the kernel takes, or correct the kernel"
 
 
 def test_what_a_kernel_prints_does_not_spoil_the_output(call, folder, c10_process):

@@ -100,6 +100,78 @@ def test_two_equal_sides_have_no_changes(c10, sides):
     assert (ran.code, ran.out, ran.err) == (0, "no changes in 3 operators\n", "")
 
 
+WAIVED = """\
+version: 1
+operators:
+  - schema: "d::f(Tensor x, int n=1) -> Tensor"
+    kernels: {CPU: k.py:f, CUDA: k.py:g, Meta: k.py:f}
+  - schema: "d::same(Tensor x) -> Tensor"
+waive:
+  - {operator: "d::gone", breaks: operator-removed, reason: nobody calls it, until: 2999-12-31}
+  - {operator: "d::same", breaks: operator-removed, reason: never mind, until: 2999-12-31}
+"""
+SHOWN_WAIVED = """\
+note[kernel-added]: `d::f`, the `Meta` kernels: there is a kernel for `Meta` now
+ --> new.yaml:4:42
+  = note: old side: old.yaml:3:13
+  = note: backward compatible, not forward compatible: \
+calls with tensors of `Meta` found no kernel on the old side
+
+waived[operator-removed]: `d::gone` is removed
+ --> old.yaml:5:13
+  = note: not backward compatible, forward compatible: calls of it find no operator
+  = note: waived until 2999-12-31, at new.yaml:7:35: nobody calls it
+
+note[waiver]: `d::same`: the waiver of `operator-removed d::same` matches no break; remove it
+ --> new.yaml:8:35
+
+1 waived, 1 compatible; 1 operator unchanged
+"""
+
+
+def test_a_removed_operator_is_waived_in_the_manifest_and_a_new_kernel_breaks_nobody(c10, sides):
+    (sides / "new.yaml").write_text(WAIVED)
+    ran = c10("diff", "old.yaml", "new.yaml")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == SHOWN_WAIVED
+    (sides / "new.yaml").write_text(WAIVED.replace("2999-12-31", "2000-01-01"))
+    ran = c10("diff", "old.yaml", "new.yaml")
+    assert (ran.code, ran.err) == (1, "")
+    assert "its waiver expired on 2000-01-01, at new.yaml:7:35: nobody calls it" in ran.out
+
+
+def test_a_fault_in_a_waiver_of_the_manifest_is_a_fault_of_the_side(c10, sides):
+    (sides / "new.yaml").write_text(WAIVED.replace('operator: "d::gone", ', "").replace("until", "til", 1))
+    ran = c10("diff", "old.yaml", "new.yaml")
+    assert (ran.code, ran.out) == (1, "")
+    assert [line for line in ran.err.splitlines() if line.startswith("error")] == [
+        "error[C10E105]: field `operator` of waiver 1 of the manifest is missing",
+        "error[C10E105]: field `until` of waiver 1 of the manifest is missing",
+        "error[C10E104]: field `til` of waiver 1 of the manifest is unknown",
+    ]
+
+
+def test_a_needed_out_argument_breaks_callers_and_says_what_torch_thinks(c10, folder):
+    (folder / "old.yaml").write_text(manifest("d::f(Tensor x) -> Tensor"))
+    (folder / "new.yaml").write_text(manifest("d::f(Tensor x, *, Tensor(a!) out) -> Tensor"))
+    ran = c10("diff", "old.yaml", "new.yaml")
+    assert ran.code == 1
+    assert "not backward compatible, not forward compatible: calls do not pass `out`" in ran.out
+    assert "torch counts what is added behind the other arguments of an out overload as compatible" in ran.out
+    assert "= help: declare the new schema as another overload, and keep this one" in ran.out
+
+
+def test_where_torch_calls_a_break_forward_compatible_the_reason_is_said(c10, folder):
+    (folder / "old.yaml").write_text(manifest("d::f(Tensor x, int n) -> Tensor", "d::g(Tensor x) -> Tensor"))
+    (folder / "new.yaml").write_text(manifest("d::f(Tensor x) -> Tensor", "d::g(Tensor x) -> Tensor[]"))
+    ran = c10("diff", "old.yaml", "new.yaml")
+    assert ran.code == 1
+    assert (
+        "torch reports such a change as forward compatible, but the old schema needs the argument" in ran.out
+    )
+    assert "torch does not look at returns here and calls every such change forward compatible" in ran.out
+
+
 def test_json_has_both_places_and_the_waiver(c10, sides):
     ran = c10("diff", "old.yaml", "new.yaml", "--format", "json")
     assert (ran.code, ran.err) == (1, "")

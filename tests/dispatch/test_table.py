@@ -1,8 +1,6 @@
-import itertools
-
 import pytest
 
-from c10cli.dispatch import Dispatcher, DispatchKey, DispatchTable, register_tensor_type
+from c10cli.dispatch import DispatchTable, register_tensor_type
 from c10cli.errors import DispatchError, NoKernelError
 
 SCHEMA = "t::f(Tensor x, int i) -> int"
@@ -67,41 +65,6 @@ def test_a_lookup_by_key_needs_no_tensor(op, dispatcher, x, shown):
     assert "--> lookup of t::f\n" in shown(caught.value)
     with pytest.raises(DispatchError, match="unknown dispatch key `Cuda`"):
         op.lookup_key("Cuda")
-
-
-def kernels():
-    return {key: lambda x, i, key=key: key for key in ("CPU", "CUDA", "XLA", "Meta")}
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_the_table_depends_on_what_is_registered_and_not_on_the_order(count, tensor):
-    functions = {key: kernels()[key] for key in list(kernels())[:count]}
-    tables = set()
-    for order in itertools.permutations(functions):
-        op = Dispatcher().register_schema(SCHEMA, site="here")
-        for key in order:
-            op.dispatcher.register_kernel(op, key, functions[key], site="there")
-        assert [op.call(tensor(key), 0) for key in functions] == list(functions)
-        with pytest.raises(NoKernelError) as caught:
-            op.call(tensor("Undefined"), 0)
-        tables.add((op.dump(), op.keys(), *caught.value.diagnostics))
-    assert len(tables) == 1
-
-
-def test_all_orders_of_removal_lead_through_the_same_tables(tensor):
-    functions = {key: kernels()[key] for key in ("CPU", "CUDA", "XLA")}
-    tables = {}
-    for order in itertools.permutations(functions):
-        op = Dispatcher().register_schema(SCHEMA, site="here")
-        for key, function in functions.items():
-            op.dispatcher.register_kernel(op, key, function, site="there")
-        left = set(functions)
-        for key in order:
-            op.call(tensor(key), 0)
-            op.dispatcher.deregister_kernel(op, key)
-            left.remove(key)
-            assert [*map(str, op.keys())] == sorted(f"{k}[{DispatchKey(k).number}]" for k in left)
-            assert tables.setdefault(frozenset(left), op.dump()) == op.dump()
 
 
 def test_a_removed_kernel_is_not_remembered(op, dispatcher, tensor):

@@ -1,7 +1,11 @@
+import sys
+from collections import namedtuple
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from c10cli.dispatch import DispatchKey, key_of, register_tensor_type
+from c10cli.dispatch import DispatchKey, key_of, register_tensor_type, tensor_types
 from c10cli.dispatch.tensor_types import is_tensor
 from c10cli.errors import ArgumentError, DispatchError, RegistrationError
 
@@ -24,23 +28,84 @@ def test_what_is_no_array_is_no_tensor(value):
     assert not is_tensor(value)
 
 
-def test_scipy_sparse_matrices_and_arrays_are_on_sparse_cpu(needs):
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_scipy_sparse_matrices_and_arrays_are_on_sparse_cpu(needs, form, kind):
     sparse = needs("scipy.sparse")
-    assert key_of(sparse.csr_matrix(np.eye(2))) is DispatchKey.SparseCPU
-    assert key_of(sparse.coo_array(np.eye(2))) is DispatchKey.SparseCPU
+    assert key_of(getattr(sparse, f"{form}_{kind}")(np.eye(2))) is DispatchKey.SparseCPU
 
 
-def test_torch_tensors_have_the_key_of_their_device_and_layout(needs):
-    torch = needs("torch")
-    assert key_of(torch.zeros(2)) is DispatchKey.CPU
-    assert key_of(torch.zeros(2, device="meta")) is DispatchKey.Meta
-    assert key_of(torch.eye(2).to_sparse()) is DispatchKey.SparseCPU
-    assert key_of(torch.nn.Parameter(torch.zeros(2))) is DispatchKey.CPU
+TORCH = {
+    "strided": (lambda torch: torch.zeros(2, 2), "CPU"),
+    "a view": (lambda torch: torch.zeros(2, 2).T, "CPU"),
+    "COO": (lambda torch: torch.eye(2).to_sparse(), "SparseCPU"),
+    "CSR": (lambda torch: torch.eye(2).to_sparse_csr(), "SparseCPU"),
+    "CSC": (lambda torch: torch.eye(2).to_sparse_csc(), "SparseCPU"),
+    "BSR": (lambda torch: torch.eye(2).to_sparse_bsr((1, 1)), "SparseCPU"),
+    "mkldnn": (lambda torch: torch.eye(2).to_mkldnn(), "CPU"),
+    "nested": (
+        lambda torch: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged),
+        "CPU",
+    ),
+    "meta": (lambda torch: torch.zeros(2, device="meta"), "Meta"),
+    "a parameter": (lambda torch: torch.nn.Parameter(torch.zeros(2)), "CPU"),
+    "a parameter on meta": (lambda torch: torch.nn.Parameter(torch.zeros(2, device="meta")), "Meta"),
+    "a subclass": (lambda torch: torch.zeros(2).as_subclass(type("Own", (torch.Tensor,), {})), "CPU"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning", "ignore:The PyTorch API of nested:UserWarning")
+@pytest.mark.parametrize(("make", "key"), TORCH.values(), ids=TORCH)
+def test_torch_tensors_have_the_key_of_their_device_and_layout(torch, make, key):
+    assert key_of(make(torch)) is DispatchKey(key)
+
+
+def stand_in(module, name, bases=(), **attributes):
+    """A type that says it is another library's, for libraries and devices that this machine does not have."""
+    return type(name, bases, {"__module__": module, **attributes})
+
+
+@pytest.mark.parametrize(
+    ("platform", "key"), [("cpu", "CPU"), ("gpu", "CUDA"), ("rocm", "HIP"), ("tpu", "XLA"), ("METAL", None)]
+)
+@pytest.mark.parametrize("module", ["jaxlib.xla_extension", "jaxlib._jax"])
+def test_a_stand_in_for_jax_has_the_key_of_its_platform(module, platform, key):
+    device = namedtuple("Device", "platform")(platform)
+    value = stand_in(module, "ArrayImpl", devices=lambda self: {device})()
+    if key is None:
+        with pytest.raises(ArgumentError, match="lives on device `METAL`, which has no dispatch key"):
+            key_of(value)
+    else:
+        assert key_of(value) is DispatchKey(key)
+
+
+@pytest.mark.parametrize(("is_hip", "key"), [(False, "CUDA"), (True, "HIP")])
+def test_a_stand_in_for_cupy_has_the_key_of_its_build(monkeypatch, is_hip, key):
+    cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(is_hip=is_hip)))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    array = stand_in("cupy", "ndarray")
+    assert key_of(array()) is DispatchKey(key)
+    assert key_of(type("Labelled", (array,), {})()) is DispatchKey(key)
+
+
+@pytest.mark.parametrize("name", ["spmatrix", "_spbase"])
+def test_a_stand_in_for_cupys_sparse_matrices_is_on_sparse_cuda(name):
+    base = stand_in("cupyx.scipy.sparse._base", name)
+    assert key_of(stand_in("cupyx.scipy.sparse._csr", "csr_matrix", (base,))()) is DispatchKey.SparseCUDA
 
 
 def fake_torch_type(**attributes):
-    """A type that says it is torch's, for devices that this machine does not have."""
-    return type("Tensor", (), {"__module__": "torch", **attributes})
+    return stand_in("torch", "Tensor", **attributes)
+
+
+@pytest.mark.parametrize(
+    ("device", "key"), [("xpu", "XPU"), ("mps", "MPS"), ("xla", "XLA"), ("hip", "HIP"), ("meta", "Meta")]
+)
+def test_a_stand_in_for_a_torch_device_has_its_key(monkeypatch, device, key):
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(strided="strided"))
+    place = SimpleNamespace(type=device)
+    value = fake_torch_type(is_cpu=False, is_cuda=False, device=place, layout="strided")()
+    assert key_of(value) is DispatchKey(key)
 
 
 def test_a_torch_device_without_a_key_says_how_to_teach_one(monkeypatch, shown):
@@ -56,13 +121,11 @@ def test_a_torch_device_without_a_key_says_how_to_teach_one(monkeypatch, shown):
 
 @pytest.mark.parametrize(
     ("hip", "layout", "key"),
-    [(None, "strided", "CUDA"), ("6.0", "strided", "HIP"), (None, "coo", "SparseCUDA")],
+    [(None, "strided", "CUDA"), ("6.0", "strided", "HIP"), (None, "torch.sparse_coo", "SparseCUDA")],
 )
 def test_a_fake_torch_on_a_gpu_gives_the_key_of_its_build_and_layout(monkeypatch, hip, layout, key):
     version = type("version", (), {"hip": hip})
-    monkeypatch.setitem(
-        __import__("sys").modules, "torch", type("torch", (), {"version": version, "strided": "strided"})
-    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(version=version, strided="strided"))
     value = fake_torch_type(is_cpu=False, is_cuda=True, layout=layout)()
     assert key_of(value) is DispatchKey(key)
 
@@ -73,6 +136,22 @@ def test_a_fake_torch_on_a_gpu_gives_the_key_of_its_build_and_layout(monkeypatch
 def test_an_unknown_type_with_dlpack_is_asked_for_its_device(device_type, key):
     exporter = type("Exporter", (), {"__dlpack_device__": lambda self: (device_type, 0)})
     assert key_of(exporter()) is DispatchKey(key)
+
+
+@pytest.mark.parametrize("error", [BufferError, RuntimeError])
+def test_an_error_of_a_dlpack_exporter_comes_through(error):
+    def refuse(self):
+        raise error("not today")
+
+    with pytest.raises(error, match="not today"):
+        key_of(type("Exporter", (), {"__dlpack_device__": refuse})())
+
+
+def test_types_by_the_thousand_are_not_all_remembered():
+    for i in range(3000):
+        assert key_of(type(f"Passing{i}", (), {})()) is None
+    assert len(tensor_types._resolved) <= 1000
+    assert key_of(np.zeros(1)) is DispatchKey.CPU
 
 
 def test_a_dlpack_device_without_a_key_is_an_error_that_names_it():

@@ -47,11 +47,12 @@ def test_every_change_is_listed_with_both_places(compared):
     assert [(c.operator, c.finding.what, str(c.old), str(c.new)) for c in changes.changes] == [
         ("d::f", "argument-default", "old.yaml:3:29", "new.yaml:3:29"),
         ("d::f", "kernel-removed", "old.yaml:4:28", "new.yaml:3:13"),
+        ("d::f", "kernel-added", "old.yaml:3:13", "new.yaml:4:28"),
         ("d::fresh", "operator-added", "None", "new.yaml:7:13"),
         ("d::gone", "operator-removed", "old.yaml:5:13", "None"),
     ]
-    assert [c.breaks for c in changes.changes] == [True, True, False, True]
-    assert [c.finding.forward for c in changes.changes] == [False, True, False, True]
+    assert [c.breaks for c in changes.changes] == [True, True, False, False, True]
+    assert [c.finding.forward for c in changes.changes] == [False, True, False, False, True]
     assert len(changes.breaks) == 3
     assert changes.unchanged == 1
     first = changes.changes[0]
@@ -72,6 +73,7 @@ def test_a_waiver_of_a_key_covers_that_key_alone(compared):
         True,
         False,
         False,
+        False,
     ]
     assert not any(c.is_waived for c in compared(waiver("kernel-removed CPU")).changes)
 
@@ -88,6 +90,39 @@ def test_a_waiver_that_no_break_needs_is_told(compared, breaks):
     changes = compared(waiver(breaks))
     assert [(u.operator, f"{u.waiver.breaks} {u.waiver.subject}".strip()) for u in changes.unused] == [
         ("d::f", breaks)
+    ]
+
+
+@pytest.fixture
+def compared_removals(compared, tmp_path):
+    """`compared_removals(name, today=TODAY)`: the same with a waiver of the manifest for that operator."""
+
+    def compare(name, today=TODAY):
+        compared()
+        path = tmp_path / "new.yaml"
+        entry = f"{{operator: {name}, breaks: operator-removed, reason: r, until: 2026-06-30}}"
+        path.write_text(f"{path.read_text()}waive: [{entry}]\n")
+        return compare_sides(read_side("old.yaml"), read_side("new.yaml"), today)
+
+    return compare
+
+
+@pytest.mark.parametrize("name", ["d::gone", "d::gone.default"])
+def test_a_removed_operator_is_waived_by_the_manifest_until_the_day_has_passed(compared_removals, name):
+    *_, gone = (changes := compared_removals(name)).changes
+    assert (gone.operator, gone.is_waived, gone.breaks, gone.waiver.reason) == ("d::gone", True, False, "r")
+    assert changes.unused == ()
+    *_, gone = (changes := compared_removals(name, today=date(2026, 7, 1))).changes
+    assert (gone.is_waived, gone.breaks, gone.waiver.reason) == (False, True, "r")
+    assert changes.unused == ()
+
+
+@pytest.mark.parametrize("name", ["d::same", "d::never", "d::gone.out"])
+def test_a_waiver_for_an_operator_that_was_not_removed_is_told(compared_removals, name):
+    changes = compared_removals(name)
+    assert changes.changes[-1].waiver is None
+    assert [(u.operator, str(u.waiver.span)) for u in changes.unused] == [
+        (name, f"new.yaml:8:{30 + len(name)}")
     ]
 
 

@@ -4,7 +4,8 @@ from datetime import date
 import pytest
 
 from c10cli.manifest.load import load_manifest
-from c10cli.manifest.waivers import WAIVABLE
+from c10cli.manifest.source import parse_document
+from c10cli.manifest.waivers import WAIVABLE, take_removals
 
 
 def load(folder, waive):
@@ -85,3 +86,83 @@ def test_a_kind_that_is_near_is_offered(tmp_path):
     (finding,) = load(tmp_path, "\n- {breaks: argument-typ, reason: r, until: 2026-12-31}").diagnostics
     assert "`argument-type`" in finding.help
     assert finding.notes == (f"known here: {', '.join(f'`{kind}`' for kind in WAIVABLE)}",)
+
+
+def removals(entry):
+    """The waivers of a manifest, and the faults among them by line."""
+    document = parse_document(f"version: 1\nwaive:\n  - {entry}\n", "m.yaml")
+    found = take_removals(document)
+    assert "waive" not in document.value
+    return found, [(f.code, f.span.line, f.span.column, f.message) for f in document.findings]
+
+
+def test_a_waiver_of_the_manifest_names_the_operator_that_is_gone():
+    entry = "{operator: c10::add.out, breaks: operator-removed, reason: unused, until: 2026-12-31}"
+    (waiver,), faults = removals(entry)
+    assert (waiver.breaks, waiver.subject, waiver.reason) == ("operator-removed", "c10::add.out", "unused")
+    assert (waiver.until, faults) == (date(2026, 12, 31), [])
+
+
+def test_a_document_without_waivers_or_without_fields_has_none():
+    for text in ("version: 1\n", "- func: f() -> ()\n", "[", ""):
+        document = parse_document(text, "m.yaml")
+        faults = list(document.findings)
+        assert take_removals(document) == ()
+        assert document.findings == faults
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("3", [("C10E106", 3, 5, "waiver 1 of the manifest must be a mapping, not an integer")]),
+        (
+            "{breaks: operator-removed, reason: r, until: 2026-12-31}",
+            [("C10E105", 3, 5, "field `operator` of waiver 1 of the manifest is missing")],
+        ),
+        (
+            "{operator: c10::f, breaks: argument-type, reason: r, until: 2026-12-31}",
+            [
+                (
+                    "C10E106",
+                    3,
+                    32,
+                    "`breaks` of waiver 1 of the manifest must be `operator-removed`, not `argument-type`",
+                )
+            ],
+        ),
+        (
+            "{operator: f, breaks: operator-removed, reason: r, until: 2026-12-31}",
+            [
+                (
+                    "C10E203",
+                    3,
+                    16,
+                    "`operator` of waiver 1 of the manifest must be a whole name "
+                    "such as `c10::add.out`, not `f`",
+                )
+            ],
+        ),
+        (
+            "{operator: 'c10::f(', breaks: operator-removed, reason: r, until: soon}",
+            [
+                (
+                    "C10E203",
+                    3,
+                    16,
+                    "`operator` of waiver 1 of the manifest must be a whole name "
+                    "such as `c10::add.out`, not `c10::f(`",
+                ),
+                (
+                    "C10E106",
+                    3,
+                    71,
+                    "`until` of waiver 1 of the manifest must be a day such as `2026-12-31`, not `soon`",
+                ),
+            ],
+        ),
+    ],
+)
+def test_a_fault_in_a_waiver_of_the_manifest_is_a_finding_of_its_document(entry, found):
+    waivers, faults = removals(entry)
+    assert waivers == ()
+    assert faults == found

@@ -53,12 +53,17 @@ def test_a_place_in_words_stands_where_the_file_would():
 
 
 def test_a_span_and_a_place_are_both_shown():
-    finding = Diagnostic("C10E304", "m", Span("f", 1, 1, 2), place="kernel relu_cpu")
-    assert render_diagnostic(finding) == "error[C10E304]: m\n --> f:1:1\n  = in: kernel relu_cpu"
+    finding = Diagnostic("C10E504", "m", Span("f", 1, 1, 2), place="kernel relu_cpu")
+    assert render_diagnostic(finding) == "error[C10E504]: m\n --> f:1:1\n  = in: kernel relu_cpu"
 
 
 def test_a_finding_without_any_place_is_one_line():
-    assert render_diagnostic(Diagnostic("C10E101", "m")) == "error[C10E101]: m"
+    assert render_diagnostic(Diagnostic("C10E504", "m")) == "error[C10E504]: m"
+
+
+def test_where_nobody_knows_better_the_usual_help_of_the_code_is_given():
+    assert render_diagnostic(Diagnostic("C10E105", "m")) == "error[C10E105]: m\n  = help: add it"
+    assert render_diagnostic(Diagnostic("C10E105", "m", help="h")) == "error[C10E105]: m\n  = help: h"
 
 
 def test_a_warning_says_so():
@@ -71,9 +76,9 @@ def test_concise_is_one_line():
 
 
 def test_several_are_parted_by_an_empty_line_or_only_a_break():
-    findings = [Diagnostic("C10E101", "a"), Diagnostic("C10E102", "b")]
-    assert render_diagnostics(findings) == "error[C10E101]: a\n\nerror[C10E102]: b"
-    assert render_diagnostics(findings, "concise") == "error[C10E101] a\nerror[C10E102] b"
+    findings = [Diagnostic("C10E504", "a"), Diagnostic("C10E506", "b")]
+    assert render_diagnostics(findings) == "error[C10E504]: a\n\nerror[C10E506]: b"
+    assert render_diagnostics(findings, "concise") == "error[C10E504] a\nerror[C10E506] b"
 
 
 def test_colour_adds_escapes_and_nothing_else():

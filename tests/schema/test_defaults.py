@@ -107,13 +107,19 @@ def test_strict_refuses_what_is_not_of_the_type(t, text, fault, hint):
     assert refusal(t, text)[1:] == (fault, hint)
 
 
-@pytest.mark.parametrize(
-    "t", ["Tensor", "Generator", "Storage", "Any", "Dict(str, int)", "(int, int)", "NoneType"]
-)
+@pytest.mark.parametrize("t", ["Tensor", "Generator", "Storage", "Any", "Dict(str, int)", "(int, int)"])
 def test_some_types_have_no_default(t):
     message, _, hint = refusal(t, "None")
     assert message == f"`{t}` cannot have a default"
     assert hint == f"write `{t}?` with `=None`, or leave the default out"
+
+
+def test_none_needs_no_default():
+    assert refusal("NoneType", "None") == (
+        "`NoneType` cannot have a default",
+        "None",
+        "leave the default out",
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,15 @@ def test_schemas_are_equal_whatever_their_spelling():
     assert parse_schema(TEXT.replace("alpha=1", "alpha=2")) != parse_schema(TEXT)
 
 
+def test_the_dialect_is_kept_and_makes_no_other_schema():
+    text = "c10::f(Tensor x, int[2] pad) -> Tensor"
+    strict, torch = parse_schema(text), parse_schema(text, "torch")
+    assert (strict.dialect, torch.dialect) == ("strict", "torch")
+    assert strict == torch
+    assert (hash(strict), str(strict), repr(strict)) == (hash(torch), str(torch), repr(torch))
+    assert pickle.loads(pickle.dumps(torch)).dialect == "torch"
+
+
 @pytest.mark.parametrize("default", ["1.0", "True", "nan"])
 def test_defaults_of_other_types_make_other_schemas(default):
     schema = parse_schema(TEXT.replace("alpha=1", f"alpha={default}"))

@@ -10,6 +10,8 @@ REFERENCE = """\
 import numpy as np
 def plus_one(x):
     return x.astype(np.float64) + 1
+def half(x):
+    return x.astype(np.float16)
 def total(x):
     return x.sum()
 def extremes(x):
@@ -79,15 +81,27 @@ def test_a_right_kernel_has_no_findings(facts):
 def test_a_reference_may_give_numpys_scalars_for_tensors(facts):
     assert facts("total", lambda x: np.asarray(x.sum())) == []
     assert facts(
-        "extremes", lambda x: (np.asarray(0.0), np.asarray(2.5)), returns="(Tensor a, Tensor b)"
+        "extremes", lambda x: (np.asarray(0, "f"), np.asarray(2.5, "f")), returns="(Tensor a, Tensor b)"
     ) == [
         "return `b`: 1 of 1 elements differ; at [] it is 2.5 where the reference gives 2.0"
-        " (rtol 1e-12, atol 1e-13)"
+        " (rtol 1e-05, atol 1e-06)"
     ]
 
 
-def test_the_dtype_may_be_narrower_than_the_references_but_of_its_kind(facts):
-    assert facts("plus_one", lambda x: (x + 1).astype(np.float16)) == []
+def test_a_float_keeps_the_dtype_that_the_arguments_share(facts):
+    wide = [lambda x: x + np.float64(1.0) * np.ones(3)]
+    said = ["return `0`: the dtype is float64 where the arguments are float32"]
+    assert [facts("plus_one", kernel) for kernel in wide] == [said]
+    assert facts("plus_one", lambda x: (x + 1).astype(np.float16)) == [said[0].replace("float64", "float16")]
+    assert facts("plus_one", wide[0], fields="result_dtype: any") == []
+
+
+def test_a_dtype_that_the_reference_states_is_right_too(facts):
+    assert facts("half", lambda x: x.astype(np.float16)) == []
+    assert facts("half", lambda x: x.copy()) == []
+
+
+def test_the_dtype_is_of_the_references_kind(facts):
     assert facts("plus_one", lambda x: (x + 1).astype(np.int32)) == [
         "return `0`: the dtype is int32 where the reference gives float64"
     ]

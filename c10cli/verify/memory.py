@@ -1,0 +1,84 @@
+"""What checked calls ask about the memory of tensors, told with NumPy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from c10cli.arrays.placement import to_numpy
+from c10cli.dispatch.checked import MemoryCheck
+from c10cli.dispatch.keys import DispatchKey
+from c10cli.dispatch.tensor_types import is_tensor, key_of
+from c10cli.errors import ArgumentError
+from c10cli.verify.inputs import tensors_of
+
+__all__ = ["MEMORY"]
+
+
+class _NumpyMemory:
+    """The `MemoryCheck` of tensors that NumPy can read; what it cannot read counts as untouched."""
+
+    def snapshot(self, values: Sequence[Any]) -> list[Any]:
+        """Dtype, shape and bytes of a tensor, so that nan is nan and -0.0 is not 0.0; see `MemoryCheck`."""
+        array = np.ndarray
+        return [(v.dtype, v.shape, v.tobytes()) if type(v) is array else _snapshot(v) for v in values]
+
+    def shared(self, pairs: Sequence[tuple[Any, Any]]) -> int | None:
+        """Tensors that are no plain arrays in host memory share it only if they are one object."""
+        array = np.ndarray
+        for index, (left, right) in enumerate(pairs):
+            if type(left) is array and type(right) is array and left.flags.owndata and right.flags.owndata:
+                overlap = left is right  # a sixth of what NumPy's own question costs
+            else:
+                overlap = any(_overlap(one, other) for one in tensors_of(left) for other in tensors_of(right))
+            if overlap:
+                return index
+        return None
+
+
+def _snapshot(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_snapshot(element) for element in value]
+    if is_tensor(value):
+        array = _readable(value)
+        return None if array is None else (array.dtype, array.shape, array.tobytes())
+    # What can change is told by identity, and so is what may compare in a way of its own.
+    return (type(value), value) if isinstance(value, _CONSTANT) else id(value)
+
+
+_CONSTANT = (bool, int, float, complex, str, bytes)
+
+
+def _overlap(left: Any, right: Any) -> bool:
+    if left is right:
+        return True
+    if not all(_has_memory(type(t)) and key_of(t) is DispatchKey.CPU for t in (left, right)):
+        return False
+    left, right = _readable(left), _readable(right)
+    if left is None or right is None:
+        return False
+    return np.may_share_memory(left, right) and np.shares_memory(left, right, max_work=-1)
+
+
+@functools.lru_cache(maxsize=256)
+def _has_memory(tensor_type: type) -> bool:
+    """Whether anything makes an array of such a tensor; a type that was taught need not have it."""
+    return any(hasattr(tensor_type, way) for way in ("__array__", "__dlpack__", "toarray"))
+
+
+def _readable(tensor: Any) -> Any:
+    """*tensor* as an array, or None where nothing can read it or it has no contents."""
+    tensor_type: type = type(tensor)
+    if not _has_memory(tensor_type) or key_of(tensor) is DispatchKey.Meta:
+        return None
+    try:
+        return to_numpy(tensor)
+    except ArgumentError:
+        return None
+
+
+MEMORY: Final[MemoryCheck] = _NumpyMemory()
+"""The one that a checked dispatcher uses."""

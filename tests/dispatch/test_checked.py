@@ -1,0 +1,322 @@
+import sys
+
+import numpy as np
+import pytest
+
+from c10cli.dispatch import BoxedKernel, Dispatcher, key_of, register_tensor_type
+from c10cli.dispatch.checked import check_keys, check_returns, tensors_in
+from c10cli.errors import ArgumentError, KernelError, NoKernelError, StaleHandleError
+from c10cli.schema import parse_schema
+
+X = "(Tensor x) -> Tensor"
+
+
+@pytest.fixture
+def define():
+    """``define("(Tensor x) -> Tensor", kernel)``: an operator whose calls are checked."""
+
+    def make(schema, kernel, **options):
+        op = Dispatcher(checked=True).register_schema(f"t::f{schema}")
+        op.dispatcher.register_kernel(op, "CPU", kernel, **options)
+        return op
+
+    return make
+
+
+def ways(op):
+    """The three ways to call *op*, each with positional arguments."""
+    return op.call, op, lambda *args: op.call_boxed(list(args))
+
+
+def refusal(op, *args, **kwargs):
+    """The error of a call; it is the same for the first call and for later ones, and for every way."""
+    errors = []
+    for call in (op.call, op.call, op):
+        with pytest.raises((ArgumentError, KernelError)) as caught:
+            call(*args, **kwargs)
+        errors.append(caught.value)
+    assert len({str(error) for error in errors}) == 1
+    return errors[0]
+
+
+def test_a_call_that_is_right_goes_through_in_every_way(define):
+    op = define("(Tensor x, int n=2, *, float s=0.5) -> Tensor", lambda x, n, *, s: x * n * s)
+    x = np.ones(3, np.float32)
+    for _ in range(2):
+        assert op.call(x, 4, s=1.5)[0] == op(x, 4, s=1.5)[0] == 6
+        assert op.call(x)[0] == op(x, s=0.5)[0] == op.call(x, n=2)[0] == 1
+        stack = ["below", x, 4, 1.5]
+        op.call_boxed(stack)
+        assert (stack[0], stack[1][0], len(stack)) == ("below", 6, 2)
+
+
+@pytest.mark.parametrize(
+    ("returns", "result", "value"),
+    [("()", None, None), ("(int, int)", [1, 2], (1, 2)), ("int", 7, 7), ("Tensor[]", [], [])],
+)
+def test_returns_come_as_the_schema_says(define, returns, result, value):
+    op = define(f"(Tensor x) -> {returns}", lambda x: result)
+    assert [op.call(np.ones(1)), op(np.ones(1))] == [value, value]
+
+
+def test_arguments_are_converted_by_the_schema(define):
+    seen = []
+    op = define("(Tensor x, float f, int[] s, Scalar a) -> ()", lambda *args: seen.append(args[1:]))
+    sizes = [1]
+    op.call(np.ones(1), 2, sizes, np.float32(0.5))
+    ((f, s, a),) = seen
+    assert [(type(v), v) for v in (f, s, a)] == [(float, 2.0), (list, [1]), (float, 0.5)]
+    assert s is not sizes
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ((), "C10E404"),
+        ((np.ones(1), 1, 2), "C10E404"),
+        ((np.ones(1), True), "C10E405"),
+        ((np.ones(1), 2.0), "C10E405"),
+        ((np.ones(1), 2**63), "C10E405"),
+        ((3, 1), "C10E405"),
+        ((None, 1), "C10E405"),
+    ],
+)
+def test_what_the_schema_does_not_take_is_refused(define, args, code):
+    op = define("(Tensor x, int n) -> Tensor", lambda x, n: x + n)
+    assert op.call(np.ones(1), 1)[0] == 2  # a right call before does not make a wrong one pass
+    error = refusal(op, *args)
+    assert (type(error), error.code, error.operator) == (ArgumentError, code, "t::f")
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"k": 1, "j": 2}, {"j": 1}, {"k": 1.5}])
+def test_keywords_that_the_schema_does_not_take_are_refused(define, kwargs):
+    op = define("(Tensor x, *, int k) -> Tensor", lambda x, *, k: x + k)
+    assert op.call(np.ones(1), k=1)[0] == 2
+    assert refusal(op, np.ones(1), **kwargs).code in ("C10E404", "C10E405")
+
+
+class OnMeta:
+    dtype, shape = "float32", (2,)
+
+
+register_tensor_type(OnMeta, "Meta")
+
+
+def test_tensors_of_one_call_on_different_devices_are_refused_each_with_its_key(define, shown):
+    op = define("(Tensor x, Tensor? o, Tensor[] xs) -> Tensor", lambda x, o, xs: x + 1)
+    a, m = np.ones(1), OnMeta()
+    assert op.call(a, a, [a])[0] == 2
+    error = refusal(op, a, None, [m, a])
+    assert shown(error) == (
+        "error[C10E406] the tensors of `t::f` are on different dispatch keys: `x` on CPU, `xs` on CPU/Meta\n"
+        "--> call of t::f\n"
+        "note: the schema is t::f(Tensor x, Tensor? o, Tensor[] xs) -> Tensor\n"
+        "help: move them to one device"
+    )
+    assert error.keys == {"x": ["CPU"], "xs": ["CPU", "Meta"]}
+    for call in ways(op):
+        with pytest.raises(ArgumentError):
+            call(a, m, [a])
+
+
+def test_a_tensor_whose_key_depends_on_the_value_is_asked_at_every_call(define):
+    class Movable:
+        place = "CPU"
+
+    register_tensor_type(Movable, lambda value: value.place)
+    op = define("(Tensor x, Tensor y) -> int", lambda x, y: 1)
+    here, there = Movable(), Movable()
+    assert op.call(here, there) == 1
+    there.place = "Meta"
+    assert refusal(op, here, there).code == "C10E406"
+
+
+def test_a_sparse_and_a_dense_tensor_are_on_one_device(needs):
+    sparse = needs("scipy.sparse")
+    schema = parse_schema("t::f(Tensor x, Tensor y) -> Tensor")
+    matrix = sparse.csr_array(np.eye(2))
+    assert {key_of(v).name for v in (matrix, np.eye(2))} == {"SparseCPU", "CPU"}
+    check_keys(schema, [matrix, np.eye(2)])
+    with pytest.raises(ArgumentError):
+        check_keys(schema, [matrix, OnMeta()])
+
+
+@pytest.mark.parametrize(
+    ("returns", "result", "fact"),
+    [
+        ("(Tensor, Tensor)", (np.ones(1),) * 3, "returned 3 values where the schema returns 2"),
+        ("()", 1, "returned 1 values where the schema returns 0"),
+        ("Tensor", None, "gave None for return 0, declared Tensor"),
+        ("(Tensor a, int b)", (np.ones(1), 2.5), "gave float 2.5 for return 1 `b`, declared int"),
+        ("int", True, "gave True for return 0, declared int"),
+        ("Tensor", np.float32(1), "gave the NumPy scalar float32 for return 0, declared Tensor"),
+    ],
+)
+def test_returns_that_the_schema_does_not_have_are_refused_with_the_kernels_name(
+    define, returns, result, fact
+):
+    def kernel(x):
+        return result
+
+    error = refusal(define(f"(Tensor x) -> {returns}", kernel), np.ones(1))
+    assert (type(error), error.code) == (KernelError, "C10E502")
+    assert str(error) == f"error[C10E502] kernel `{kernel.__qualname__}` of `t::f` {fact}"
+    assert error.kernel == kernel.__qualname__
+
+
+def test_a_result_that_was_right_once_does_not_let_another_type_pass(define):
+    results = [1, 1, 2.5]
+    op = define("(Tensor x) -> int", lambda x: results.pop(0))
+    assert [op.call(np.ones(1)), op.call(np.ones(1))] == [1, 1]
+    with pytest.raises(KernelError):
+        op.call(np.ones(1))
+
+
+def test_a_kernels_own_exception_comes_through_with_a_note_of_the_kernel(define):
+    failure = ValueError("no\nluck")
+
+    def kernel(x):
+        raise failure
+
+    op = define(X, kernel)
+    for call in ways(op):
+        failure.__dict__.pop("__notes__", None)
+        with pytest.raises(ValueError, match="no\nluck") as caught:
+            call(np.ones((2, 3), np.float32))
+        assert caught.value is failure
+        assert failure.__notes__ == [
+            f"error[C10E501] kernel `{kernel.__qualname__}` of `t::f` raised ValueError: no luck",
+            "--> call of t::f with `x`: float32[2, 3]",
+        ]
+
+
+def test_a_note_joins_those_that_are_there_and_gets_past_an_exception_that_takes_none(define):
+    class Frozen(Exception):
+        def __setattr__(self, name, value):
+            raise AttributeError(name)
+
+        def __str__(self):
+            raise RuntimeError("no text today")
+
+    def noted(x):
+        error = ValueError("inner")
+        error.__notes__ = ["first"]
+        raise error
+
+    def frozen(x):
+        raise Frozen
+
+    with pytest.raises(ValueError, match="inner") as caught:
+        define(X, noted).call(np.ones(1))
+    assert caught.value.__notes__[0] == "first"
+    with pytest.raises(Frozen) as caught:
+        define(X, frozen).call(np.ones(1))
+    assert caught.value.__notes__[0].endswith("raised Frozen: a message that cannot be shown")
+
+
+def test_a_boxed_kernel_that_breaks_the_discipline_is_told_once(define):
+    op = define(X, BoxedKernel(lambda stack, cache: None))
+    with pytest.raises(KernelError) as caught:
+        op.call(np.ones(1))
+    assert "C10E501" not in "".join(caught.value.__notes__)
+
+
+def overwrite(x):
+    x[0] = 5
+    return np.zeros(1)
+
+
+def test_an_argument_that_changed_is_an_error_unless_the_schema_says_it_is_written(define):
+    x = np.ones(2)
+    op = define(X, overwrite)
+    for call in ways(op):
+        x[0] = 1
+        with pytest.raises(KernelError) as caught:
+            call(x)
+        assert (caught.value.code, caught.value.argument) == ("C10E505", "x")
+    assert define("(Tensor(a!) x) -> Tensor", overwrite).call(np.ones(2))[0] == 0
+
+
+def test_a_result_in_the_memory_of_an_argument_is_an_error_unless_announced(define):
+    x = np.ones(2)
+    for kernel in (lambda x: x, lambda x: x[1:], lambda x: x.view(np.int64)):
+        error = refusal(define(X, kernel), x)
+        assert (error.code, error.argument) == ("C10E506", "x")
+    op = define("(Tensor(a) x) -> Tensor(a)", lambda x: x)
+    assert op.call(x) is x
+    op = define("(Tensor[] x) -> Tensor[]", lambda x: [np.zeros(1), x[1]])
+    assert refusal(op, [np.ones(1), x]).code == "C10E506"
+
+
+def test_torch_tensors_are_compared_as_well(define, torch):
+    x = torch.ones(4)
+    assert define(X, lambda x: x + 1).call(x)[0] == 2
+    assert refusal(define(X, lambda x: x[1:]), x).code == "C10E506"
+    assert refusal(define(X, lambda x: x.add_(1) * 2), x).code == "C10E505"
+    op = Dispatcher(checked=True).register_schema("t::f(Tensor x) -> Tensor")
+    op.dispatcher.register_kernel(op, "Meta", lambda x: x * 2)
+    assert op.call(torch.ones(4, device="meta")).shape == (4,)
+
+
+def test_tensors_without_contents_to_look_at_are_checked_for_all_else(define):
+    class Grid:
+        pass
+
+    register_tensor_type(Grid, "CPU")
+    grid = Grid()
+    assert define("(Tensor x) -> int", lambda x: 3).call(grid) == 3
+    assert refusal(define(X, lambda x: x), grid).code == "C10E506"
+
+
+def test_overrides_missing_kernels_and_stale_handles_are_as_in_other_dispatchers(define):
+    op = define("(Tensor x) -> int", lambda x: 1)
+    x = np.ones(1)
+    assert op.call(x) == 1
+    with op.dispatcher.register_kernel(op, "CPU", lambda x: 2, override=True):
+        assert op.call(x) == 2
+    assert op.call(x) == 1
+    op.dispatcher.deregister_kernel(op, "CPU")
+    with pytest.raises(NoKernelError):
+        op.call(x)
+    op.dispatcher.deregister_schema(op)
+    for call in ways(op):
+        with pytest.raises(StaleHandleError):
+            call(x)
+
+
+def test_a_stack_is_whole_after_a_checked_call_failed(define):
+    x = np.ones(2)
+    op = define(X, lambda x: x)
+    stack = ["below", x]
+    with pytest.raises(KernelError):
+        op.call_boxed(stack)
+    assert stack[0] == "below"
+    assert stack[1] is x
+    assert len(stack) == 2
+
+
+def test_only_a_checked_dispatcher_checks():
+    op = Dispatcher().register_schema("t::f(Tensor x) -> Tensor")
+    op.dispatcher.register_kernel(op, "CPU", lambda x: x)
+    x = np.ones(1)
+    assert op.call(x) is x
+
+
+def test_returns_of_all_kinds_come_as_a_tuple():
+    schema = parse_schema("t::f(Tensor x) -> (int, int)")
+    assert check_returns(schema, "k", [1, 2]) == (1, 2)
+    assert check_returns(parse_schema("t::f(Tensor x) -> ()"), "k", None) == ()
+
+
+def test_the_tensors_of_a_value_are_itself_or_those_of_its_list():
+    a = np.ones(1)
+    assert [len(tensors_in(value)) for value in (a, [a, None, a], (a,), 3, "text", {})] == [1, 2, 1, 0, 0, 0]
+
+
+def test_a_checked_dispatcher_asks_the_package_for_its_memory_check():
+    from c10cli._lazy import provided
+    from c10cli.verify.memory import MEMORY
+
+    assert provided("memory check") is MEMORY
+    assert Dispatcher(checked=True).memory_check is sys.modules["c10cli.verify.memory"].MEMORY
+    assert Dispatcher().memory_check is None
