@@ -25,7 +25,7 @@ __all__ = ["VERSION", "LoadResult", "ReadDocument", "load_manifest", "require_ma
 ReadDocument = Callable[[Path, str], Document]
 
 VERSION = 1
-MANIFEST_FIELDS = ("version", "operators", "include", "dialect", "arrays", "requires")
+MANIFEST_FIELDS = ("version", "operators", "include", "dialect", "arrays", "requires", "waive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,10 @@ class _Loaded:
 
 def _load_file(path: Path, shown: str, ancestors: tuple[Path, ...], state: _Loading) -> _Loaded:
     document = state.read(path, shown)
+    if type(document.value) is dict and "waive" in document.value:
+        from c10cli.manifest.waivers import take_removals  # which knows the kinds of changes; few need it
+
+        take_removals(document)  # for its findings; only `c10 diff` needs the waivers
     fields = Fields(document)
     root = document.value
     if type(root) is not dict:
