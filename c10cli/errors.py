@@ -79,6 +79,7 @@ CODES: Final[Mapping[str, str]] = {
     "C10E409": "stack shorter than the operator's arguments",
     "C10E410": "argument text from the shell not understood",
     "C10E411": "file of an argument cannot be read",
+    "C10E412": "variant unknown",
     "C10E501": "kernel raised",
     "C10E502": "wrong number or type of returns",
     "C10E503": "shape or dtype differs from the meta kernel",

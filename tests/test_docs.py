@@ -7,10 +7,20 @@ from pathlib import Path
 
 from click import Context
 
-from c10cli.cli.main import group
+from c10cli.arrays.words import ARRAY_FUNCTIONS, COST_FUNCTIONS
+from c10cli.cli.main import group, run
+from c10cli.manifest import cases, load, operators
+from c10cli.manifest.load import require_manifest
+from c10cli.verify.difference import tolerance_of
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table whose first column is headed so."""
+    table = README.partition(f"\n| {heading} |")[2].partition("\n\n")[0]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()[2:]]
 
 
 def test_readme_names_every_command_and_no_other():
@@ -56,3 +66,55 @@ def test_the_readmes_python_session_runs(monkeypatch):
     namespace: dict[str, object] = {}
     exec(session[1], namespace)
     assert namespace["registry"]
+
+
+def test_the_readmes_registry_can_be_pasted_and_is_found_right(tmp_path, monkeypatch, capsys, needs):
+    needs("numba")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("C10_REGISTRY", raising=False)
+    files = re.findall(r"^```(?:yaml|python) (\S+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    for name, text in files:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+    assert run(["validate"]) == 0, capsys.readouterr()
+    assert "2 kernels run, 4 calls compared with the reference" in capsys.readouterr().out
+    registry = Path("registry.yaml")
+    twice = registry.read_text().replace(
+        "    reference:", "      CPU: kernels/scale.py:scale\n    reference:"
+    )
+    registry.write_text(twice)
+    assert run(["validate"]) == 1
+    shown = re.search(r"^error\[C10E103\].*?(?=^```)", README, flags=re.MULTILINE | re.DOTALL)
+    assert shown
+    assert capsys.readouterr().err.startswith(shown[0])
+
+
+def test_the_readme_has_every_field_of_a_manifest_and_no_other():
+    named: dict[str, set[str]] = {}
+    for field, owners, _ in rows("field"):
+        for owner in owners.split(", "):
+            named.setdefault(owner, set()).add(field.strip("`"))
+    assert named == {
+        "manifest": set(load.MANIFEST_FIELDS),
+        "operator": set(operators.OPERATOR_FIELDS),
+        "kernel": set(operators.KERNEL_FIELDS),
+        "case": set(cases.CASE_FIELDS),
+    }
+
+
+def test_the_readme_has_the_functions_of_expressions():
+    named = [name for cells in rows("function") for name in re.findall(r"`(\w+)\(", cells[0])]
+    assert set(named) == set(ARRAY_FUNCTIONS)
+    costs = README.partition("\nCosts have ")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(\w+)\(", costs)) == set(COST_FUNCTIONS)
+
+
+def test_the_readme_has_the_default_tolerances(tmp_path):
+    path = tmp_path / "registry.yaml"
+    path.write_text('version: 1\noperators:\n  - schema: "d::f(Tensor x) -> Tensor"\n')
+    (operator,) = require_manifest(path).operators
+    stated = {dtype.strip("`"): (float(rtol), float(atol)) for dtype, rtol, atol in rows("dtype")}
+    assert "float32" in stated
+    for dtype, bounds in stated.items():
+        default = tolerance_of(operator, dtype)
+        assert (default.rtol, default.atol) == bounds

@@ -19,6 +19,7 @@ import pytest
 from c10cli.cli.main import run
 from c10cli.errors import CODES, C10Error
 from c10cli.manifest.link import load_registry
+from c10cli.verify.same_manifest import manifest_digest
 from c10cli.verify.validate import validate
 from c10cli.verify.worker import prepare
 
@@ -111,8 +112,9 @@ def codes_of_registry(path):
     static = validate(path, static=True)
     if static.diagnostics:
         return {diagnostic.code for diagnostic in static.diagnostics}
-    places = range(len(load_registry(path).kernels()))
-    check = prepare({"registry": str(path), "seed": 0, "run": list(places)})
+    registry = load_registry(path)
+    places, digest = range(len(registry.kernels())), manifest_digest(registry.manifest)
+    check = prepare({"registry": str(path), "digest": digest, "seed": 0, "run": list(places)})
     answers = [check(place) for place in places]
     return {finding["code"] for answer in answers for finding in answer["findings"] + answer["shared"]}
 

@@ -13,6 +13,7 @@ PACKAGE = ROOT / "c10cli"
 LAYERS = (
     "_lazy",
     "errors",
+    "files",
     "schema",
     "dispatch",
     "arrays",

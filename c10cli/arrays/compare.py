@@ -32,8 +32,9 @@ def compare_arrays(actual: Array, expected: Array, *, rtol: float, atol: float) 
     An element fits where it differs by at most ``atol + rtol * |expected|``,
     where both are nan, or where both are the same infinity.  Floats are
     compared in float64, so float16 results do not overflow in the comparison;
-    integers are compared exactly.
+    integers, and what is no number, are compared exactly.
     """
+    actual, expected = np.asarray(actual), np.asarray(expected)  # a subclass may compare as it likes
     if actual.shape != expected.shape:
         return Mismatch(f"the shape is {list(actual.shape)} where the reference gives {list(expected.shape)}")
     if actual.size == 0:
@@ -57,12 +58,20 @@ def _fitting(actual: Array, expected: Array, rtol: float, atol: float) -> tuple[
         # Integers are exact; as floats, large neighbours would be equal.
         fits = actual == expected
         return fits, np.where(fits, 0.0, 1.0)
+    if not (_is_number(actual.dtype) and _is_number(expected.dtype)):
+        fits = np.broadcast_to(np.asarray(actual == expected, bool), actual.shape)
+        return fits, np.where(fits, 0.0, 1.0)
     wide = np.complex128 if "c" in (actual.dtype.kind, expected.dtype.kind) else np.float64
     got, want = actual.astype(wide), expected.astype(wide)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.abs(got - want)
         same = (got == want) | (np.isnan(got) & np.isnan(want))
         return same | (np.isfinite(want) & (error <= atol + rtol * np.abs(want))), error
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether *dtype* is one of numbers; those of ml_dtypes (bfloat16) count as void to NumPy."""
+    return dtype.kind in "biufc" or (dtype.kind == "V" and dtype.type is not np.void)
 
 
 def view_of(array: Array, *, limit: int = 6) -> str:

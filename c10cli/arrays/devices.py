@@ -7,12 +7,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
 
+from c10cli.arrays.words import LIBRARIES as LIBRARIES
 from c10cli.dispatch.keys import DispatchKey
-
-# The libraries whose arrays a kernel can take.
-LIBRARIES: Final = ("numpy", "torch", "cupy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ __all__ = [
     "Expression",
     "evaluate",
     "find_unknown_names",
+    "makes_array",
     "parse_expression",
 ]
 
@@ -159,6 +160,19 @@ def find_unknown_names(
         if isinstance(node, ast.Name) and id(node) not in called and node.id not in known:
             found.append(_unknown(expression.text, node, "name", known))
     return found
+
+
+def makes_array(expression: Expression) -> bool:
+    """Whether the value is an array, as far as the functions tell without calling them."""
+    return _makes_array(expression.tree)
+
+
+def _makes_array(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _makes_array(node.left) or _makes_array(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _makes_array(node.operand)
+    return isinstance(node, ast.Call)
 
 
 def evaluate(

@@ -93,15 +93,17 @@ _PLACERS: dict[tuple[str, str], Callable[[Array], Any]] = {
 
 
 def to_numpy(tensor: Any) -> Array:
-    """*tensor* in host memory as a NumPy array; a view where that is possible.
+    """*tensor* in host memory as a plain NumPy array; a view where that is possible.
 
     Floats that NumPy does not have, such as torch's bfloat16, come as float32.
+    A subclass of NumPy's array comes as the array below it: what the subclass
+    says of its elements, or how it compares them, is left out.
 
     Raises:
         ArgumentError: C10E408, nothing known turns *tensor* into an array.
     """
     if isinstance(tensor, np.ndarray):
-        return tensor
+        return np.asarray(tensor)  # of the base class, which a subclass cannot change
     if isinstance(tensor, np.generic):
         return np.asarray(tensor)
     root = type(tensor).__module__.partition(".")[0]

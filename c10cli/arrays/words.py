@@ -1,4 +1,4 @@
-"""The words of expressions: what a manifest may name, apart from what makes something of it.
+"""The words of a manifest: what it may name of arrays, apart from what makes something of it.
 
 Reading a manifest needs the words alone.
 """
@@ -9,7 +9,15 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["ARRAY_FUNCTIONS", "CONSTANTS", "COST_FUNCTIONS", "DTYPES", "RESERVED_NAMES"]
+__all__ = [
+    "ARRAY_FUNCTIONS",
+    "CONSTANTS",
+    "COST_FUNCTIONS",
+    "DTYPES",
+    "LIBRARIES",
+    "RESERVED_NAMES",
+    "is_exact",
+]
 
 ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace")
 
@@ -34,6 +42,14 @@ DTYPES: Final[Mapping[str, int]] = {
     "float8_e5m2": 1,
 }
 
+# The libraries whose arrays a kernel can take.
+LIBRARIES: Final = ("numpy", "torch", "cupy", "scipy")
+
 COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
 CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}
 RESERVED_NAMES: Final = frozenset((*ARRAY_FUNCTIONS, *COST_FUNCTIONS, *CONSTANTS))
+
+
+def is_exact(dtype: str) -> bool:
+    """Whether *dtype* holds integers or booleans, which are compared exactly."""
+    return dtype.startswith(("int", "uint", "bool"))

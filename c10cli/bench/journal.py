@@ -18,6 +18,7 @@ from typing import Final
 
 from c10cli.bench.clock import utc_now
 from c10cli.errors import BenchError, Diagnostic, ReportError
+from c10cli.files import write_atomic
 
 __all__ = [
     "JOURNAL_NAME",
@@ -26,7 +27,6 @@ __all__ = [
     "find_run_folder",
     "make_run_folder",
     "read_journal",
-    "write_atomic",
     "write_latest",
 ]
 
@@ -53,7 +53,8 @@ class Journal:
 
     def append(self, record: Record) -> None:
         """Add *record* as one line and wait until it is on the disk."""
-        line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+        # ASCII, because a kernel's words may hold halves of surrogate pairs, which no UTF-8 can.
+        line = json.dumps(record, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
         rest = memoryview(line.encode())
         try:
             while rest:  # a write may be cut short, by a signal for one
@@ -123,25 +124,6 @@ def _parse_line(line: bytes) -> dict[str, object] | None:
     return record if isinstance(record, dict) else None
 
 
-def write_atomic(path: Path, content: str | bytes) -> None:
-    """Put *content*, text as UTF-8, into *path* at once: a reader sees the old file or the new one.
-
-    Raises:
-        ReportError: it cannot be written (C10E701).
-    """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def make_run_folder(
     root: Path, now: datetime | None = None, token: Callable[[], str] = lambda: secrets.token_hex(2)
 ) -> Path:
@@ -186,9 +168,9 @@ def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:
     if name == _LATEST_NAME and pointer.is_symlink():
         name = str(pointer.readlink())
     elif name == _LATEST_NAME and pointer.is_file():
-        name = pointer.read_text(encoding="utf-8").strip()
+        name = pointer.read_text(encoding="utf-8", errors="backslashreplace").strip()
     for folder in (root / name, Path(name)):
-        if (folder / JOURNAL_NAME).is_file():
+        if _has_journal(folder):
             return folder
     found = (path.parent for path in root.glob(f"*/{JOURNAL_NAME}"))
     known = sorted(folder.name for folder in found if not folder.is_symlink())
@@ -201,6 +183,13 @@ def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:
             help="name a folder that holds a journal.jsonl",
         )
     )
+
+
+def _has_journal(folder: Path) -> bool:
+    try:
+        return (folder / JOURNAL_NAME).is_file()
+    except (OSError, ValueError):  # a name too long, or with a null character
+        return False
 
 
 def _cannot_write(path: Path, error: OSError) -> ReportError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,17 +11,24 @@ from c10cli.bench.result import Skipped, case_id
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
 from c10cli.manifest.link import Candidate, LinkedOperator, Registry
 from c10cli.verify.inputs import CasePoint, case_points
+from c10cli.verify.same_manifest import manifest_digest
 
 __all__ = ["Batch", "Plan", "make_plan", "point_id"]
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The cases of one kernel, which one child process measures one after the other."""
+    """The cases of one kernel, which one child process measures one after the other.
+
+    Args:
+        points: each with its place among the operator's timed points, by
+            which the child process finds it: values that are equal, such as
+            1 and True, do not make two points one.
+    """
 
     linked: LinkedOperator
     candidate: Candidate
-    points: tuple[CasePoint, ...]
+    points: tuple[tuple[int, CasePoint], ...]
 
     @property
     def operator(self) -> str:
@@ -44,10 +52,15 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Batches to measure, and kernels that are not, with the reason."""
+    """Batches to measure, and kernels that are not, with the reason.
+
+    Args:
+        digest: of the manifest that the places of the points are in.
+    """
 
     batches: tuple[Batch, ...]
     skipped: tuple[Skipped, ...]
+    digest: str = ""
 
     @property
     def case_count(self) -> int:
@@ -64,19 +77,20 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[
         done: ids of cases to leave out, measured before.
 
     Raises:
-        BenchError: C10E601, one of *select* names no case.
+        BenchError: C10E601, one of *select* names no case; C10E604, two cases
+            have one id.
     """
     finished = set(done)
     batches, skipped, known, selected = [], [], [], 0
     for linked, candidate in registry.kernels():
         points = []
-        for point in case_points(linked.decl, bench_only=True):
+        for place, point in enumerate(case_points(linked.decl, bench_only=True)):
             identity = point_id(linked, candidate, point)
             known.append(identity)
             if _is_selected(identity, select):
                 selected += 1
                 if identity not in finished:
-                    points.append(point)
+                    points.append((place, point))
         reason = _skip_reason(candidate) if points else ""
         if reason:
             kernel = candidate.kernel
@@ -84,10 +98,21 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[
             skipped.append(Skipped(name, kernel.dispatch_key, kernel.name, reason, "C10E607"))
         elif points:
             batches.append(Batch(linked, candidate, tuple(points)))
+    _refuse_repeats(known)
     idle = [pattern for pattern in select if not any(_matches(identity, pattern) for identity in known)]
     if idle or not selected:
         raise _nothing_selected(idle, known)
-    return Plan(tuple(batches), tuple(skipped))
+    return Plan(tuple(batches), tuple(skipped), manifest_digest(registry.manifest))
+
+
+def _refuse_repeats(identities: Sequence[str]) -> None:
+    """Refuse two cases of one id: the result of one would take the place of the other's."""
+    repeated = [identity for identity, count in Counter(identities).items() if count > 1]
+    if repeated:
+        fact = f"two cases are called `{repeated[0]}`"
+        raise BenchError(
+            Diagnostic("C10E604", fact, help="give the case, or a value of its sweep, another name")
+        )
 
 
 def point_id(linked: LinkedOperator, candidate: Candidate, point: CasePoint) -> str:

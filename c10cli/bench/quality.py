@@ -12,14 +12,24 @@ from c10cli.errors import Diagnostic
 __all__ = ["check_run"]
 
 _NOISY_PERCENT: Final = 10.0
+# Below this, a warm-up that did not settle within its 1 % is not worth a word.
+_NOTABLE_PERCENT: Final = 3.0
 _SLOW_START: Final = 2.0
 _FEW_SAMPLES: Final = 10
 _SHOWN: Final = 3
 
 
 def check_run(run: RunResult) -> tuple[Diagnostic, ...]:
-    """At most one warning per code, each naming the worst cases."""
-    found = (_check_noise(run), _check_first(run), _check_count(run), _check_load(run))
+    """At most one warning per fact, each naming the worst cases."""
+    found = (
+        _check_noise(run),
+        _check_calm(run),
+        _check_first(run),
+        _check_count(run),
+        _check_load(run),
+        _check_observers(run),
+        _check_costs(run),
+    )
     return tuple(warning for warning in found if warning is not None)
 
 
@@ -46,9 +56,33 @@ def _noise(case: CaseResult) -> float:
     return max(case.noise_percent or 0.0, unsure)
 
 
+def _check_calm(run: RunResult) -> Diagnostic | None:
+    """Times that drift, or that were all disturbed alike, may have little spread all the same."""
+    return _worst(
+        run,
+        "C10W654",
+        "times did not settle, or most samples were disturbed,",
+        lambda case: _noise(case) + 1.0 if _is_restless(case) else 0.0,
+        0.0,
+        lambda case, _: f"{case.id}: {_noise(case):.0f} %{_disturbance(case)}",
+        help="measure again on a quieter machine; a kernel that never settles changes its speed by itself",
+    )
+
+
+def _is_restless(case: CaseResult) -> bool:
+    """Whether a case that is not noisy already is to be trusted less for how it was sampled."""
+    samples = case.samples
+    if samples is None or _noise(case) > _NOISY_PERCENT:
+        return False
+    unsettled = not samples.settled and _noise(case) > _NOTABLE_PERCENT
+    return unsettled or 2 * len(samples.disturbed) > len(samples.chunks_ns)
+
+
 def _disturbance(case: CaseResult) -> str:
-    taken = len(case.samples.disturbed) if case.samples else 0
-    return f"; another program took the CPU during {taken} samples" if taken else ""
+    assert case.samples is not None  # only timed cases are described
+    taken, of = len(case.samples.disturbed), len(case.samples.chunks_ns)
+    disturbed = f"; another program took the CPU during {taken} of {of} samples" if taken else ""
+    return disturbed + ("" if case.samples.settled else "; the times had not settled after the warm-up")
 
 
 def _check_first(run: RunResult) -> Diagnostic | None:
@@ -94,13 +128,8 @@ def _worst(
 ) -> Diagnostic | None:
     timed = [case for case in run.cases if case.samples]
     above = sorted(((measure(case), case.id, case) for case in timed if measure(case) > limit), reverse=True)
-    if not above:
-        return None
-    notes = [describe(case, value) for value, _, case in above[:_SHOWN]]
-    if len(above) > _SHOWN:
-        notes.append(f"and {len(above) - _SHOWN} more")
     message = f"{fact} in {len(above)} of {len(timed)} cases"
-    return Diagnostic(code, message, notes=tuple(notes), help=help)
+    return _told(code, message, [describe(case, value) for value, _, case in above], help=help)
 
 
 def _check_load(run: RunResult) -> Diagnostic | None:
@@ -114,3 +143,34 @@ def _check_load(run: RunResult) -> Diagnostic | None:
         notes=(f"load average {before[0]:.1f} before and {after[0]:.1f} after, on {cpus} CPUs",),
         help="measure again when nothing else runs",
     )
+
+
+def _check_observers(run: RunResult) -> Diagnostic | None:
+    """A tracer or profiler sees every call, so that a small kernel's ladder shows little else."""
+    watched = [
+        (c.id, observers) for c in run.cases if isinstance(observers := c.checks.get("observers"), list)
+    ]
+    return _told(
+        "C10W654",
+        f"something watched every call in {len(watched)} of {len(run.cases)} cases",
+        [f"{case}: a {' and a '.join(map(str, observers))}" for case, observers in watched],
+        help="measure without it, or correct the kernel that sets it",
+    )
+
+
+def _check_costs(run: RunResult) -> Diagnostic | None:
+    faulty = [(case.id, case.checks["cost"]) for case in run.cases if case.checks.get("cost")]
+    return _told(
+        "C10E110",
+        f"the cost of {len(faulty)} of {len(run.cases)} cases has no value",
+        [f"{case}: {reason}" for case, reason in faulty],
+        help="correct `cost:`; without it there are no GB/s and no FLOP/s",
+    )
+
+
+def _told(code: str, message: str, notes: list[str], *, help: str) -> Diagnostic | None:
+    """The finding with the first of *notes*; None without any."""
+    if not notes:
+        return None
+    shown = [*notes[:_SHOWN], *([f"and {len(notes) - _SHOWN} more"] if len(notes) > _SHOWN else [])]
+    return Diagnostic(code, message, notes=tuple(shown), help=help)

@@ -12,7 +12,7 @@ from c10cli.bench.journal import Journal, write_latest
 from c10cli.bench.plan import Batch, Plan
 from c10cli.bench.result import CaseResult, RunResult
 from c10cli.verify.child import Ended, run_items
-from c10cli.verify.inputs import CasePoint, case_points
+from c10cli.verify.inputs import CasePoint
 
 __all__ = ["Options", "Progress", "end_run", "run_plan", "start_run"]
 
@@ -66,7 +66,7 @@ def run_plan(
         journal.append({"kind": "skipped", **asdict(skipped)})
     cases = {case.id: case for case in run.cases}
     for batch in plan.batches:
-        for result in _run_batch(batch, registry, options, progress):
+        for result in _run_batch(batch, plan.digest, registry, options, progress):
             journal.append({"kind": "case", **result.to_dict()})
             cases[result.id] = result
             progress(result)
@@ -91,27 +91,36 @@ def end_run(run: RunResult, exit_status: int, journal: Journal) -> RunResult:
     return run
 
 
-def _run_batch(batch: Batch, registry: Path, options: Options, progress: Progress) -> Iterator[CaseResult]:
-    """The result of every case of a batch."""
-    every = list(case_points(batch.linked.decl, bench_only=True))
+def _run_batch(
+    batch: Batch, digest: str, registry: Path, options: Options, progress: Progress
+) -> Iterator[CaseResult]:
+    """The result of every case of a batch.
+
+    Raises:
+        C10Error: the manifest is not the one that was planned for.
+    """
+    points = dict(batch.points)
+    identities = {place: batch.case_id(point) for place, point in batch.points}
     job = {
         "registry": str(registry),
+        "digest": digest,
         "operator": batch.operator,
         "dispatch_key": batch.dispatch_key,
         "variant": batch.variant,
+        "case_ids": list(identities.items()),
         "time_s": options.time_s,
         "seed": options.seed,
     }
     answers = run_items(
         _WORKER,
         job,
-        [every.index(point) for point in batch.points],
+        list(points),
         timeout_s=options.timeout_s,
-        begins=lambda place: progress(batch.case_id(every[place])),
+        begins=lambda place: progress(identities[place]),
     )
     for place, answer in answers:
         if isinstance(answer, Ended):
-            yield _failed(batch, every[place], answer)
+            yield _failed(batch, points[place], answer)
         else:
             yield CaseResult.from_dict(answer)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from keyword import iskeyword
 from typing import Any
@@ -9,16 +10,25 @@ from typing import Any
 from c10cli.arrays.devices import device_of, synchronizer
 from c10cli.bench.body import Body, Round, make_fresh_round, make_round
 from c10cli.bench.clock import SYSTEM_CLOCK
-from c10cli.dispatch import BoxedKernel, Dispatcher
+from c10cli.dispatch import BoxedKernel, Dispatcher, OperatorHandle
 from c10cli.dispatch.kernel import BoundKernel
 from c10cli.schema import FunctionSchema
+from c10cli.verify.checked import end_copies_of
 from c10cli.verify.inputs import Arguments, copy_tensors
 
-__all__ = ["make_rounds"]
+__all__ = ["make_operator", "make_rounds"]
+
+
+def make_operator(schema: FunctionSchema, bound: BoundKernel, dispatch_key: str) -> OperatorHandle:
+    """An operator in a dispatcher of its own, whose one kernel is *bound*."""
+    operator = Dispatcher().register_schema(schema)
+    function = BoxedKernel(bound.function) if bound.boxed else bound.function
+    operator.dispatcher.register_kernel(operator, dispatch_key, function, bound.cache_creator)
+    return operator
 
 
 def make_rounds(
-    schema: FunctionSchema, bound: BoundKernel, dispatch_key: str, arguments: Arguments
+    real: OperatorHandle, bound: BoundKernel, dispatch_key: str, arguments: Arguments
 ) -> dict[str, Round]:
     """A timed body for every rung: null, direct, lookup, dispatch, call.
 
@@ -27,12 +37,13 @@ def make_rounds(
     its arguments, the rungs that run the kernel get fresh copies each time;
     where the device works on after a call returns, they wait for it at the
     end of each chunk.
+
+    Args:
+        real: what `make_operator` made for *bound*.
     """
+    schema = real.schema
     args = tuple(arguments[a.name] for a in schema.positional)
     kwargs = {a.name: arguments[a.name] for a in schema.keyword_only}
-    real = Dispatcher().register_schema(schema)
-    function = BoxedKernel(bound.function) if bound.boxed else bound.function
-    real.dispatcher.register_kernel(real, dispatch_key, function, bound.cache_creator)
     idle, null = Dispatcher().register_schema(schema), _null_function(schema)
     idle.dispatcher.register_kernel(idle, dispatch_key, null)
     direct = bound.caller(real.calling())
@@ -40,7 +51,7 @@ def make_rounds(
     def runs_kernel(function: Callable[..., Any]) -> Round:
         body = Body(function, args, kwargs)
         timed = make_fresh_round(body, lambda: _renewed(arguments)) if schema.is_mutable else make_round(body)
-        return _synchronised(timed, dispatch_key)
+        return _by_one_process(_synchronised(timed, dispatch_key))
 
     return {
         "null": make_round(Body(null, args, kwargs)),
@@ -67,6 +78,18 @@ def _null_function(schema: FunctionSchema) -> Callable[..., Any]:
 
 def _renewed(arguments: Arguments) -> Sequence[object]:
     return list(copy_tensors(arguments).values())
+
+
+def _by_one_process(timed: Round) -> Round:
+    """*timed*, after which the copies of this process end that a kernel made and came back in."""
+    process = os.getpid()
+
+    def chunk(iterations: int) -> int:
+        elapsed = timed(iterations)
+        end_copies_of(process)
+        return elapsed
+
+    return chunk
 
 
 def _synchronised(timed: Round, dispatch_key: str) -> Round:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-__all__ = ["SteadyState", "involuntary_switches", "steady_state"]
+__all__ = ["SteadyState", "find_observers", "involuntary_switches", "steady_state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class SteadyState:
         cpu: the CPU that this thread was bound to; None if it was not.
         gc_off: whether the cyclic garbage collector was switched off.
         observers: what else watches every call here and slows it: a tracer,
-            a profiler, a monitoring tool.
+            a profiler, a monitoring tool.  A kernel may set one later; see
+            `find_observers`.
     """
 
     cpu: int | None
@@ -45,7 +46,7 @@ def steady_state(*, cpu: int | None = None, gc_off: bool = True) -> Iterator[Ste
         gc.disable()
     allowed = _bind_thread({cpu}) if cpu is not None else None
     try:
-        yield SteadyState(cpu if allowed else None, gc_off, _observers())
+        yield SteadyState(cpu if allowed else None, gc_off, find_observers())
     finally:
         if allowed:
             _bind_thread(allowed)
@@ -67,7 +68,8 @@ def _bind_thread(cpus: set[int]) -> set[int] | None:
     return before
 
 
-def _observers() -> tuple[str, ...]:
+def find_observers() -> tuple[str, ...]:
+    """What watches every call here now: tracers, profilers, monitoring tools."""
     found = [
         name
         for name, hook in (("tracer", sys.gettrace()), ("profiler", sys.getprofile()))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
+from c10cli.bench.body import Round
 from c10cli.bench.environment import max_rss_bytes
 from c10cli.bench.ladder import measure_ladder
+from c10cli.bench.plan import point_id
 from c10cli.bench.result import CaseResult, Status
-from c10cli.bench.rungs import make_rounds
-from c10cli.bench.sampling import Budget, WarmUpRule
-from c10cli.bench.steady import steady_state
+from c10cli.bench.rungs import make_operator, make_rounds
+from c10cli.bench.sampling import Budget, Samples, WarmUpRule
+from c10cli.bench.steady import find_observers, steady_state
+from c10cli.bench.timed_path import TimedPath
 from c10cli.dispatch import DispatchKey, OpKernel
-from c10cli.errors import C10Error, Diagnostic, KernelError
-from c10cli.manifest.link import LinkedOperator, load_registry
+from c10cli.dispatch.kernel import BoundKernel
+from c10cli.errors import BenchError, C10Error, Diagnostic, InternalError, KernelError, ManifestError
+from c10cli.manifest.link import Candidate, LinkedOperator, load_registry
+from c10cli.verify.checked import as_kernel_error
 from c10cli.verify.child import Fields, serve
 from c10cli.verify.cost import evaluate_cost
-from c10cli.verify.inputs import CasePoint, case_points, place_arguments, shapes_text
+from c10cli.verify.inputs import Arguments, CasePoint, case_points, copy_tensors, place_arguments, shapes_text
 from c10cli.verify.reference import Expectation, check_kernel, expect
+from c10cli.verify.same_manifest import check_same
 
 # A run has some hundred rungs to warm up: a short limit for those that a busy
 # machine never lets settle.  Whether they did is recorded.
@@ -30,83 +35,135 @@ class Job:
     """What a child process is to measure.
 
     Args:
+        digest: of the manifest that the places are in.
         items: the places of the cases in the operator's list of points.
+        case_ids: places, these and others, and the id of the case that is meant by each.
         time_s: how long to sample each case.
     """
 
     registry: str
+    digest: str
     operator: str
     dispatch_key: str
     variant: str
     items: tuple[int, ...]
+    case_ids: tuple[tuple[int, str], ...]
     time_s: float
     seed: int
 
 
 def prepare(fields: Fields) -> Callable[[int], Fields]:
-    """The function that measures the case at a place."""
+    """The function that measures the case at a place.
+
+    Raises:
+        ManifestError: C10E101, the manifest was changed.
+        BenchError: C10E604, another case is at one of the places.
+    """
     job = Job(**fields)
-    linked = load_registry(job.registry).find(job.operator)
+    registry = load_registry(job.registry)
+    check_same(registry.manifest, job.digest)
+    linked = registry.find(job.operator)
+    candidate = linked.variant(job.dispatch_key, job.variant)
     points = list(case_points(linked.decl, bench_only=True))
-    return lambda place: _measure(linked, points[place], job).to_dict()
+    for place, wanted in job.case_ids:
+        found = point_id(linked, candidate, points[place]) if place < len(points) else "no case"
+        if found != wanted:
+            fact = f"the manifest has {found} where `{wanted}` was to be measured"
+            raise BenchError(Diagnostic("C10E604", fact, help="begin the run again"))
+    return lambda place: _Case(linked, candidate, points[place], job).measure().to_dict()
 
 
-def _measure(linked: LinkedOperator, point: CasePoint, job: Job) -> CaseResult:
-    """The case's result, whatever its kernel raises."""
-    blank = CaseResult(
-        str(linked.decl.name), job.dispatch_key, job.variant, point.case.name, point.values, point.dtype, "ok"
-    )
-    try:
-        return _measure_case(linked, point, job, blank)
-    except C10Error as error:
-        return _failed(blank, _status_of(error), error.diagnostics[0])
-    except MemoryError as error:
-        text = f"not enough memory: {error}" if str(error) else "not enough memory"
-        return _failed(blank, "out-of-memory", Diagnostic("C10E606", text))
+class _Case:
+    """One case on its way to a result."""
 
-
-def _measure_case(linked: LinkedOperator, point: CasePoint, job: Job, blank: CaseResult) -> CaseResult:
-    """Check, measure, check again: no time without a correct result."""
-    decl, key = linked.decl, job.dispatch_key
-    kernel = linked.variant(key, job.variant).kernel
-    bound = linked.bind(kernel)
-    op_kernel = OpKernel(linked.handle.calling(), DispatchKey(key), bound)
-    expectation = expect(decl, point, seed=job.seed)
-    arguments = place_arguments(expectation.arguments, key, kernel.arrays)
-    nbytes, flops = evaluate_cost(decl, expectation.arguments)
-    blank = replace(blank, shapes=shapes_text(expectation.arguments), bytes=nbytes, flops=flops)
-    check = partial(_fault, blank, linked, op_kernel, expectation, kernel.arrays)
-    fault = check()
-    if fault:
-        return fault
-    with steady_state():
-        rounds = make_rounds(decl.schema, bound, key, arguments)
-        budget = Budget(min_samples=10, time_ns=int(job.time_s * 1e9))
-        ladder = measure_ladder(rounds, budget, rule=_WARM_UP, seed=job.seed)
-    fault = check()
-    if fault:
-        return fault
-    judged = "reference" if expectation.returns is not None else "none: the operator has no reference"
-    return replace(
-        blank,
-        samples=ladder["call"],
-        ladder=ladder,
-        max_rss_bytes=max_rss_bytes(),
-        checks={"before": "ok", "after": "ok", "against": judged},
-    )
-
-
-def _fault(
-    blank: CaseResult, linked: LinkedOperator, kernel: OpKernel, expectation: Expectation, arrays: str
-) -> CaseResult | None:
-    """The case's result where *kernel* is not right on it, else None."""
-    try:
-        wrong = check_kernel(
-            linked.decl, blank.variant, kernel, blank.dispatch_key, expectation, arrays=arrays
+    def __init__(self, linked: LinkedOperator, candidate: Candidate, point: CasePoint, job: Job) -> None:
+        self._linked, self._kernel = linked, candidate.kernel
+        self._point, self._job = point, job
+        # What is known of the result so far.
+        self._result = CaseResult(
+            str(linked.decl.name),
+            job.dispatch_key,
+            job.variant,
+            point.case.name,
+            point.values,
+            point.dtype,
+            "ok",
         )
-    except KernelError as error:
-        return _failed(blank, _status_of(error), error.diagnostics[0])
-    return _failed(blank, "wrong", wrong[0]) if wrong else None
+
+    def measure(self) -> CaseResult:
+        """The case's result, whatever its kernel raises."""
+        try:
+            return self._measured()
+        except C10Error as error:
+            return self._failed(_status_of(error), error.diagnostics[0])
+        except MemoryError as error:
+            text = f"not enough memory: {error}" if str(error) else "not enough memory"
+            return self._failed("out-of-memory", Diagnostic("C10E606", text))
+
+    def _failed(self, status: Status, diagnostic: Diagnostic) -> CaseResult:
+        return replace(self._result, status=status, code=diagnostic.code, reason=diagnostic.message)
+
+    def _measured(self) -> CaseResult:
+        """Check, measure, check again: no time without a correct result."""
+        decl, key, seed = self._linked.decl, self._job.dispatch_key, self._job.seed
+        bound = self._linked.bind(self._kernel)
+        expectation = expect(decl, self._point, seed=seed)
+        cost_fault = self._describe(expectation.arguments)
+        # Copies, because the contents of what is timed will be changed.
+        timed = place_arguments(copy_tensors(expectation.arguments), key, self._kernel.arrays)
+        operator = make_operator(decl.schema, bound, key)
+        path = TimedPath(decl, self._job.variant, operator.call, timed, key, self._kernel.arrays)
+        self._check(bound, expectation)
+        path.check(expectation)
+        with steady_state() as state:
+            ladder = self._ladder(make_rounds(operator, bound, key, timed), timed)
+        observers = sorted({*state.observers, *find_observers()})
+        self._check(bound, expectation)
+        path.check(expectation)
+        judged = "reference" if expectation.returns is not None else "none: the operator has no reference"
+        checks: dict[str, object] = {"before": "ok", "after": "ok", "against": judged}
+        checks["follows"] = path.check_follows(expectation, seed=seed + 1)
+        checks |= {"observers": observers} if observers else {}
+        checks |= {"cost": cost_fault} if cost_fault else {}
+        return replace(
+            self._result,
+            samples=ladder["call"],
+            ladder=ladder,
+            max_rss_bytes=max_rss_bytes(),
+            checks=checks,
+        )
+
+    def _describe(self, arguments: Arguments) -> str:
+        """Enter shapes and cost; what is wrong with the cost, which is no fault of the kernel."""
+        self._result = replace(self._result, shapes=shapes_text(arguments))
+        try:
+            nbytes, flops = evaluate_cost(self._linked.decl, arguments)
+        except ManifestError as error:
+            return error.diagnostics[0].message
+        self._result = replace(self._result, bytes=nbytes, flops=flops)
+        return ""
+
+    def _check(self, bound: BoundKernel, expectation: Expectation) -> None:
+        """Refuse a kernel that is not right on copies of the arguments.
+
+        Raises:
+            KernelError: see `check_kernel`; C10E504.
+        """
+        kernel = OpKernel(self._linked.handle.calling(), DispatchKey(self._job.dispatch_key), bound)
+        key, arrays = self._job.dispatch_key, self._kernel.arrays
+        wrong = check_kernel(self._linked.decl, self._job.variant, kernel, key, expectation, arrays=arrays)
+        if wrong:
+            raise KernelError(wrong[0])
+
+    def _ladder(self, rounds: Mapping[str, Round], arguments: Arguments) -> dict[str, Samples]:
+        """The ladder; what the kernel raises in the middle of it is told as its own."""
+        budget = Budget(min_samples=10, time_ns=int(self._job.time_s * 1e9))
+        try:
+            return measure_ladder(rounds, budget, rule=_WARM_UP, seed=self._job.seed)
+        except (KeyboardInterrupt, InternalError, BenchError):
+            raise
+        except BaseException as error:
+            raise as_kernel_error(self._linked.decl.schema, self._job.variant, error, arguments) from error
 
 
 def _status_of(error: C10Error) -> Status:
@@ -115,10 +172,6 @@ def _status_of(error: C10Error) -> Status:
         return "out-of-memory"
     broke_its_promise = isinstance(error, KernelError) and error.code not in ("C10E501", "C10E508")
     return "wrong" if broke_its_promise else "crashed"
-
-
-def _failed(blank: CaseResult, status: Status, diagnostic: Diagnostic) -> CaseResult:
-    return replace(blank, status=status, code=diagnostic.code, reason=diagnostic.message)
 
 
 if __name__ == "__main__":

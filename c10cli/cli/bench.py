@@ -55,12 +55,16 @@ def command(
     SELECT keeps the cases whose id contains it (`softmax`, `CPU/numba`,
     `float16`); with `*` or `?` it is a pattern for the whole id.  Every case
     is checked against the reference before and after it is timed.
+
+    Example: c10 bench softmax CPU/numba --time 1
     """
     from c10cli.bench.journal import Journal, find_run_folder, make_run_folder, read_journal, write_latest
     from c10cli.bench.plan import make_plan
     from c10cli.bench.result import RunResult
     from c10cli.bench.run import Options, end_run, run_plan, start_run
 
+    if resume == "":  # a variable of a script that is not set, not a wish for a new run
+        raise click.UsageError("--resume is given without a run; name its folder, or `latest`")
     registry = session.load()
     path = registry.manifest.path
     if resume:
@@ -159,7 +163,7 @@ def _progress(session: Session, plan: Plan) -> Iterator[Progress]:
 def _write_reports(folder: Path, run: RunResult) -> None:
     import json
 
-    from c10cli.bench.journal import write_atomic
+    from c10cli.files import write_atomic
     from c10cli.report.markdown import render_markdown
     from c10cli.report.pytest_benchmark import render_pytest_benchmark
 

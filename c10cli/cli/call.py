@@ -25,11 +25,17 @@ from c10cli.errors import NoKernelError
 if TYPE_CHECKING:
     from c10cli.dispatch.kernel import OpKernel
     from c10cli.manifest.link import LinkedOperator
+    from c10cli.schema import FunctionSchema
 
 
 @c10_command("call", context_settings=dict(WORDS_AS_THEY_ARE), options_metavar="[OPTIONS]")
 @call_options
-@click.option("--save", type=click.Path(path_type=Path), help="Write the result: .npy, or .npz for several.")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the result: .npy, or .npz for several; `-`: an .npy on standard output, and nothing else.",
+)
 @click.pass_context
 def command(
     ctx: click.Context, /, session: Session, op: str, arguments: tuple[str, ...], **options: Any
@@ -42,6 +48,8 @@ def command(
 
     Options of c10 may also follow OP, unless the operator has an argument of
     that name.
+
+    Example: c10 call softmax 'randn(4, 8)' --dim -1 --save y.npy
     """
     words = read_words(ctx, session, op, arguments, options)
     save = words.options.pop("save")
@@ -53,17 +61,29 @@ def _call(session: Session, words: CallWords, options: CallOptions, save: Path |
 
     linked = words.linked
     schema = linked.decl.schema
+    if save is not None:
+        _check_save(session, save, schema)
     arguments = place_bound(linked, options, bind_words(words, options))
     # A kernel that prints must not spoil what the command prints.
     with stdout_to_stderr():
         kernel = _kernel(linked, options, arguments)
         returns = call_checked(schema, kernel.name, kernel, arguments)
-    _show(session, linked, kernel.name, returns)
-    if save:
+    if save is None or str(save) != "-":
+        _show(session, linked, kernel.name, returns)
+    if save is not None:
         from c10cli.cli.call_output import save_returns
 
         save_returns(save, schema, returns)
     return 0
+
+
+def _check_save(session: Session, save: Path, schema: FunctionSchema) -> None:
+    """Refuse what cannot be saved while nothing has run yet."""
+    from c10cli.cli.call_output import check_savable
+
+    if session.is_json and str(save) == "-":
+        raise click.UsageError("--format json leaves no room for the array; name a file for --save")
+    check_savable(save, schema)
 
 
 def _kernel(linked: LinkedOperator, options: CallOptions, arguments: dict[str, Any]) -> OpKernel:

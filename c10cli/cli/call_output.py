@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import io
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from c10cli.arrays.compare import view_of
 from c10cli.arrays.placement import to_numpy
-from c10cli.bench.journal import write_atomic
+from c10cli.cli.streams import written
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.tensor_types import is_tensor, key_of
 from c10cli.errors import Diagnostic, ReportError
-from c10cli.schema import FunctionSchema
+from c10cli.files import is_stream, write_atomic
+from c10cli.schema import FunctionSchema, types as schema_types
+
+STANDARD_OUTPUT = Path("-")
 
 _JSON_ELEMENTS = 1000
 
@@ -69,25 +74,71 @@ def _plain(value: Any) -> object:
     return value if isinstance(value, bool | int | float | str) or value is None else str(value)
 
 
+def check_savable(path: Path, schema: FunctionSchema) -> None:
+    """Refuse, before anything runs, what `save_returns` would surely refuse.
+
+    Raises:
+        click.UsageError: a file of this name cannot hold what *schema* returns.
+        ReportError: C10E701, its folder is not there.
+    """
+    for index, declared in enumerate(schema.returns):
+        if not (_is_tensor(declared.type) or schema_types.is_tensor_list(declared.type)):
+            name = declared.name or f"return_{index}"
+            raise click.UsageError(f"return `{name}` of `{schema.name}` is {declared.type}, no array to save")
+    count = len(schema.returns)
+    if _is_stream(path):
+        if count != 1:
+            raise click.UsageError(f"{_shown(path)} takes one array as .npy, not {count}; name an .npz file")
+        return
+    if path.suffix not in (".npy", ".npz"):
+        raise click.UsageError(f"--save `{path}` ends in neither .npy nor .npz, for one array or several")
+    if path.suffix == ".npy" and count != 1:
+        raise click.UsageError(f"an .npy holds one array, not {count}; write `{path.with_suffix('.npz')}`")
+    if not path.parent.is_dir():
+        fact = f"cannot write {path.name}: there is no folder `{path.parent}`"
+        raise ReportError(Diagnostic("C10E701", fact, help="make it, or name another"))
+
+
 def save_returns(path: Path, schema: FunctionSchema, returns: tuple[Any, ...]) -> None:
-    """Write tensors to *path*, an .npy for one or an .npz for any number, whole or not at all.
+    """Write tensors to *path*: an .npy for one or an .npz for any number, whole or not at all.
+
+    A device, a FIFO or ``-``, standard output, takes one as .npy.
 
     Raises:
         ReportError: C10E701.
     """
     named = _named_arrays(schema, returns)
-    if path.suffix not in (".npy", ".npz") or (path.suffix == ".npy" and len(named) != 1):
-        fact = f"`{path}` cannot hold {len(named)} array{'s' if len(named) != 1 else ''}"
+    kind = ".npy" if _is_stream(path) else path.suffix
+    if kind not in (".npy", ".npz") or (kind == ".npy" and len(named) != 1):
+        fact = f"{_shown(path)} cannot hold {len(named)} array{'s' if len(named) != 1 else ''}"
         raise ReportError(Diagnostic("C10E701", fact, help="save one array as .npy, several as .npz"))
     content = io.BytesIO()
     try:
-        if path.suffix == ".npy":
+        if kind == ".npy":
             np.save(content, next(iter(named.values())), allow_pickle=False)
         else:
             _write_archive(content, named)
     except ValueError as error:  # an array of Python objects
         raise ReportError(Diagnostic("C10E701", f"cannot write {path.name}: {error}")) from error
-    write_atomic(path, content.getvalue())
+    if path != STANDARD_OUTPUT:
+        write_atomic(path, content.getvalue())
+        return
+    with written(sys.stdout):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.getvalue())
+        sys.stdout.buffer.flush()
+
+
+def _is_stream(path: Path) -> bool:
+    return path == STANDARD_OUTPUT or is_stream(path)
+
+
+def _shown(path: Path) -> str:
+    return "standard output" if path == STANDARD_OUTPUT else f"`{path}`"
+
+
+def _is_tensor(kind: schema_types.Type) -> bool:
+    return schema_types.is_tensor(kind) or schema_types.is_optional_tensor(kind)
 
 
 def _write_archive(content: io.BytesIO, named: dict[str, Any]) -> None:

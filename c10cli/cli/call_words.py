@@ -104,10 +104,13 @@ def read_words(
     """
     from c10cli.cli.shell_arguments import split_tail
 
-    linked, others = _operator(session, op, words)
-    tail = split_tail(linked.decl.schema, others, _known_options(ctx))
-    if tail.options:
-        options = options | _options_after(ctx, session, tail.options, op)
+    try:
+        linked, others = _operator(session, op, words)
+        tail = split_tail(linked.decl.schema, others, _known_options(ctx))
+        if tail.options:
+            options = options | _options_after(ctx, session, tail.options, op)
+    finally:  # only now is it known which registry it is and, of a good call, in which format to tell
+        session.tell_registry()
     return CallWords(linked, tail, options)
 
 
@@ -119,14 +122,14 @@ def _operator(session: Session, op: str, words: Sequence[str]) -> tuple[LinkedOp
     """
     registry, others = _registry_among(words)
     try:
-        linked = session.load().find(op)
+        linked = session.load(quietly=True).find(op)
         if registry is None or any(a.name == "registry" for a in linked.decl.schema.arguments):
             return linked, list(words)
     except C10Error:
         if registry is None:
             raise
     session.registry = registry
-    return session.load().find(op), others
+    return session.load(quietly=True).find(op), others
 
 
 def _registry_among(words: Sequence[str]) -> tuple[str | None, list[str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from c10cli.cli.saving import check_overwrite, force_option
 from c10cli.cli.session import Session, command as c10_command
 from c10cli.errors import Diagnostic
 
@@ -21,25 +22,30 @@ from c10cli.errors import Diagnostic
     help="The module to write; it finds the registry relative to itself.",
 )
 @click.option("--select", multiple=True, metavar="PATTERN", help="Take only operators whose name has it.")
-def command(session: Session, target: str, save: Path, select: tuple[str, ...]) -> int:
+@force_option
+def command(session: Session, target: str, save: Path, select: tuple[str, ...], force: bool) -> int:
     """Write a Python module that registers the operators with torch.
 
     After `import FILE`, torch.ops has every operator of the registry, with its
     CPU and CUDA kernels.  Python can do the same without a file: see
     export_to_torch in c10cli.interop.torch_export.  PATTERN is a part of a
     name or, with `*` or `?`, a pattern for the whole name.
+
+    Example: c10 export --to torch --select softmax --save c10_ops.py
     """
-    from c10cli.bench.journal import write_atomic
+    from c10cli.files import write_atomic
     from c10cli.interop.torch_export import (
         EXPORTED_KEYS,
         check_exportable,
         exported_kernels,
         select_operators,
     )
-    from c10cli.interop.torch_module import render_module
+    from c10cli.interop.torch_module import module_name_fault, render_module
 
-    if save.suffix != ".py" or not save.stem.isidentifier():
-        raise click.BadParameter(f"`{save.name}` is no name of a Python module, such as c10_ops.py")
+    reason = module_name_fault(save)
+    if reason:
+        raise click.UsageError(f"--save `{save.name}` {reason}; choose a name such as c10_ops.py")
+    check_overwrite(save, "c10 export", force=force)
     registry = session.load()
     chosen = select_operators(registry.operators.values(), select)
     if not chosen:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from c10cli.cli.saving import check_overwrite, force_option
 from c10cli.cli.session import Session, command as c10_command
 from c10cli.errors import Diagnostic
 
@@ -38,6 +39,7 @@ _SHOWN_NAMES = 3
     help="A native_functions.yaml with what an ExecuTorch file only names (default: torch has it).",
 )
 @click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The manifest.")
+@force_option
 def command(
     session: Session,
     source: str,
@@ -46,6 +48,7 @@ def command(
     bind: str | None,
     schemas: Path | None,
     save: Path | None,
+    force: bool,
 ) -> int:
     """Write a manifest of the operators of torch, or of a file that declares operators.
 
@@ -53,11 +56,15 @@ def command(
     tensors.  Without --save the manifest goes to standard output, and what is
     said about it to standard error.  PATTERN is a part of a name or, with `*`
     or `?`, a pattern for the whole name.
+
+    Example: c10 import --from torch --select 'aten::relu*' --save torch.yaml
     """
     from c10cli.interop.manifest_text import render_manifest
 
     if session.is_json and save is None:
         raise click.UsageError("--format json leaves no room for the manifest; add --save FILE")
+    if save is not None:
+        check_overwrite(save, "c10 import", force=force)
     imported = _import(source, select, _known(keys), bind, schemas)
     if not imported.operators:
         _say(session, imported, None)
@@ -68,7 +75,7 @@ def command(
     if save is None:
         session.echo(text.removesuffix("\n"))
     else:
-        from c10cli.bench.journal import write_atomic
+        from c10cli.files import write_atomic
 
         write_atomic(save, text)
     _say(session, imported, save)

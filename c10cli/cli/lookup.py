@@ -231,7 +231,7 @@ def _explain_kernel(
     """The explanation once the key is known: which candidate of it, and whether it can be imported.
 
     Raises:
-        UnknownOperatorError: C10E403, there is no such variant.
+        UnknownOperatorError: C10E412, there is no such variant.
     """
     if isinstance(error, NoKernelError):
         error = with_candidates(error, linked)

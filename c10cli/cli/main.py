@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import itertools
 import keyword
 import sys
 from collections.abc import Iterator, Sequence
@@ -121,7 +122,8 @@ def group() -> None:
     or registry.yaml in this folder or above it, or the one that c10cli ships.
 
     Exit codes: 0 done, 1 findings, 2 wrong use, 3 could not, 4 nothing to do,
-    70 a bug in c10cli, 130 interrupted.
+    70 a bug in c10cli, 130 interrupted.  With --format json a command that
+    ends with an error and has no result writes {"format": "c10.error/1"}.
     """
 
 
@@ -139,12 +141,24 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(argv: Sequence[str] | None = None) -> int:
     """The exit code of `c10` with *argv*; errors are printed on standard error."""
     session = Session()
-    code = _run(argv, session)
+    usage: list[str] = []
+    code = _run(argv, session, usage)
+    if code != DONE:
+        if _asks_json(sys.argv[1:] if argv is None else argv):  # click may have stopped before that word
+            session.format = "json"
+        session.echo_errors(*usage)
     session.name_page()
     return code
 
 
-def _run(argv: Sequence[str] | None, session: Session) -> int:
+def _asks_json(words: Sequence[str]) -> bool:
+    """Whether the command line has `--format json`, wherever it stands."""
+    ours = list(words)[: words.index("--")] if "--" in words else list(words)
+    return "--format=json" in ours or ("--format", "json") in itertools.pairwise(ours)
+
+
+def _run(argv: Sequence[str] | None, session: Session, usage: list[str]) -> int:
+    """The exit code; what is wrong with the command line is added to *usage*."""
     try:
         code = group.main(args=argv, prog_name="c10", standalone_mode=False, obj=session)
         return code if isinstance(code, int) else DONE
@@ -152,6 +166,7 @@ def _run(argv: Sequence[str] | None, session: Session) -> int:
         return int(stop.exit_code)
     except click.ClickException as error:
         error.show()
+        usage.append(error.format_message())
         return WRONG_USE
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
@@ -165,16 +180,14 @@ def _run(argv: Sequence[str] | None, session: Session) -> int:
         session.show_diagnostics([Diagnostic("C10E701", f"{where}: {error.strerror or error}")])
         return COULD_NOT
     except InternalError as error:
-        click.echo(
-            f"error[C10E901]: {error}\n  = help: this is a bug in c10cli; report it with the command",
-            err=True,
-        )
+        todo = "this is a bug in c10cli; report it with the command"
+        session.show_diagnostics([Diagnostic("C10E901", str(error), help=todo)])
         return BUG
     except Exception as error:  # noqa: BLE001 - the last stop: a bug is told, with its traceback
         import traceback
 
         traceback.print_exc()
-        click.echo(f"error[C10E901]: a bug in c10cli: {type(error).__name__}", err=True)
+        session.show_diagnostics([Diagnostic("C10E901", f"a bug in c10cli: {type(error).__name__}")])
         return BUG
 
 

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,7 @@ import click
 
 from c10cli.cli.streams import written
 from c10cli.errors import C10Error, Diagnostic, ManifestError
+from c10cli.manifest.discover import VARIABLE, find_registry
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -38,7 +39,19 @@ class Session:
     registry: str | None = None
     format: str = "text"
     color: str = "auto"
-    _first_code: str = ""
+    _shown: list[Diagnostic] = field(default_factory=list)
+    _wrote_json: bool = False
+    _told_registry: bool = False
+
+    def tell_registry(self) -> None:
+        """Say which manifest it is where that was neither named nor is in this folder; in text, once."""
+        if self._told_registry or self.format != "text" or self.registry or os.environ.get(VARIABLE):
+            return
+        self._told_registry = True
+        with contextlib.suppress(C10Error), written(sys.stderr):  # where there is none, loading tells
+            path = self.registry_path
+            if len(path.parts) > 1:
+                click.echo(f"using {path}", err=True)
 
     @property
     def registry_path(self) -> Path:
@@ -47,8 +60,6 @@ class Session:
         Raises:
             ManifestError: C10E101, there is none.
         """
-        from c10cli.manifest.discover import find_registry
-
         if self.registry == "":  # a variable of a script that is not set, not a wish for the usual one
             raise ManifestError(Diagnostic("C10E101", "the registry is given without a name"))
         try:
@@ -57,29 +68,37 @@ class Session:
             return find_registry(self.registry, os.environ, Path(os.devnull))
         return short_path(find_registry(self.registry, os.environ, cwd))
 
-    def manifest(self) -> Manifest:
+    def manifest(self, *, quietly: bool = False) -> Manifest:
         """The manifest, without fault.
+
+        Args:
+            quietly: do not `tell_registry`.
 
         Raises:
             ManifestError: with all faults.
         """
         from c10cli.manifest.load import require_manifest
 
+        if not quietly:
+            self.tell_registry()
         manifest = require_manifest(self.registry_path)
         for disabled in manifest.disabled:
             # Its operators are missing from everything that follows; the rest is whole.
             self.show_diagnostics(disabled.diagnostics)
         return manifest
 
-    def load(self) -> Registry:
+    def load(self, *, quietly: bool = False) -> Registry:
         """The registry, its operators registered in a dispatcher; no kernel is imported.
+
+        Args:
+            quietly: do not `tell_registry`.
 
         Raises:
             ManifestError: with all faults.
         """
         from c10cli.manifest.link import link_manifest
 
-        return link_manifest(self.manifest())
+        return link_manifest(self.manifest(quietly=quietly))
 
     @property
     def is_json(self) -> bool:
@@ -122,6 +141,7 @@ class Session:
         """Write one JSON object of the layout *format_name*, such as ``c10.list/1``."""
         import json
 
+        self._wrote_json = True
         with written(sys.stdout):
             click.echo(json.dumps({"format": format_name, **fields}, indent=2, allow_nan=False))
 
@@ -133,16 +153,29 @@ class Session:
         text = render_diagnostics(shown, color=self.colored(sys.stderr))
         if not text:
             return
-        self._first_code = self._first_code or shown[0].code
+        self._shown += shown
         # Where standard error cannot be written, there is nowhere to say so.
         with contextlib.suppress(C10Error), written(sys.stderr):
             click.echo(text, err=True, color=self.colored(sys.stderr))
 
     def name_page(self) -> None:
         """Say where the first code shown is explained, to a person: on a terminal, in text."""
-        if self._first_code and self.format == "text" and sys.stderr.isatty():
+        if self._shown and self.format == "text" and sys.stderr.isatty():
             with contextlib.suppress(C10Error), written(sys.stderr):
-                click.echo(f"for more: c10 explain {self._first_code}", err=True)
+                click.echo(f"for more: c10 explain {self._shown[0].code}", err=True)
+
+    def echo_errors(self, usage: str = "") -> None:
+        """Where a command of JSON wrote none, write what it ended with: the diagnostics shown.
+
+        Args:
+            usage: what is wrong with the command line, which has no code.
+        """
+        found = [diagnostic.as_dict() for diagnostic in self._shown]
+        if usage:
+            found.append({**Diagnostic("C10E404", usage).as_dict(), "code": None, "help": None})
+        if self.is_json and found and not self._wrote_json:
+            with contextlib.suppress(C10Error):
+                self.echo_json("c10.error/1", diagnostics=found)
 
 
 def short_path(path: Path) -> Path:
@@ -161,9 +194,10 @@ _COLORS = click.Choice(["auto", "always", "never"])
 def shared_options(function: FormatFunction, formats: tuple[str, ...] | None = None) -> FormatFunction:
     """Add --registry, --format and --color, which are taken before or after the command's name."""
     kind = click.Choice(formats) if formats else click.STRING
+    shown = f"How to print: {' or '.join(formats or ('text', 'json'))}."
     options = (
         click.option("--registry", metavar="FILE", help="The manifest to work on.", **_stored("registry")),
-        click.option("--format", type=kind, help="How to print: text, json, …", **_stored("format")),
+        click.option("--format", type=kind, help=shown, **_stored("format")),
         click.option("--color", type=_COLORS, help="When to colour.", **_stored("color")),
     )
     for option in reversed(options):
@@ -178,7 +212,8 @@ def _stored(field: str) -> dict[str, Any]:
         if value is not None:
             setattr(ctx.ensure_object(Session), field, value)
 
-    return {"callback": store, "expose_value": False, "default": None}
+    # Eager: known before another option is refused, and so how to tell that.
+    return {"callback": store, "expose_value": False, "default": None, "is_eager": True}
 
 
 def complete_operator(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -121,9 +121,8 @@ def _value(schema: FunctionSchema, argument: Argument, text: str, dtype: str, rn
         return _read(schema, argument, text)
     else:
         files = {}
-    source = {"true": "True", "false": "False", "none": "None"}.get(text, text)
     try:
-        value = evaluate(parse_expression(source), files, dtype, rng)
+        value = evaluate(parse_expression(text), _WORDS | files, dtype, rng)
     except ManifestError as error:
         fault = error.diagnostics[0]
         raise ArgumentError(
@@ -139,6 +138,9 @@ def _value(schema: FunctionSchema, argument: Argument, text: str, dtype: str, rn
         ) from error
     return as_argument(argument, value, dtype)
 
+
+# The schema language's spellings, which Python's expressions have no names for.
+_WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 
 _FILE = re.compile(r"@[^\s,\[\]]+")
 

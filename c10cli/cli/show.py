@@ -10,6 +10,7 @@ from c10cli.arrays.devices import device_of
 from c10cli.cli.session import Session, command as c10_command, complete_operator, short_path
 from c10cli.manifest.entry_point import EntryPoint
 from c10cli.manifest.link import Candidate, LinkedOperator
+from c10cli.manifest.locate import Missing, locate_source
 from c10cli.manifest.model import CaseDecl, OperatorDecl
 from c10cli.manifest.signature import Definition, read_module
 from c10cli.schema import Argument
@@ -85,7 +86,8 @@ def _candidate_lines(candidate: Candidate) -> list[str]:
 def _definition_lines(entry_point: EntryPoint) -> list[str]:
     definition, path = _definition(entry_point), entry_point.path
     if definition is None or path is None:
-        return []
+        fault = _fault(entry_point)
+        return [f"cannot be used: {fault}"] if fault else []
     said = f": {definition.summary}" if definition.summary else ""
     return [f"defined at {short_path(path)}:{definition.line}{said}"]
 
@@ -94,6 +96,21 @@ def _definition(entry_point: EntryPoint) -> Definition | None:
     """What the source of a kernel file says; None for installed modules, and for what is not there."""
     path = entry_point.path
     return read_module(path).find(entry_point.attribute) if path else None
+
+
+def _fault(entry_point: EntryPoint) -> str:
+    """Why a kernel file cannot be used, as far as its source tells; for installed modules, nothing."""
+    path = entry_point.path
+    if path is None:
+        return ""
+    place = locate_source(entry_point)
+    if isinstance(place, Missing):
+        return place.message
+    module = read_module(path)
+    if module.fault:
+        return f"`{entry_point.file}` {module.fault}"
+    is_there = module.is_open or module.find(entry_point.attribute)
+    return "" if is_there else f"`{entry_point.file}` has no `{entry_point.attribute}`"
 
 
 def _reference_lines(decl: OperatorDecl) -> list[str]:
@@ -178,4 +195,5 @@ def _candidate_dict(candidate: Candidate) -> dict[str, Any]:
         "source": str(short_path(path)) if definition and path else None,
         "source_line": definition.line if definition else None,
         "doc": definition.summary if definition else None,
+        "fault": _fault(kernel.entry_point) or None,
     }

@@ -41,7 +41,10 @@ def command(
     Without MANIFEST, the registry is found as for every command.  The sources
     of all kernels are checked; those whose needs this machine meets are
     imported, bound to their schemas, and run on every case against the
-    reference, in processes of their own.  Exits with 1 where anything is found.
+    reference, in processes of their own.  Exits with 1 where anything is found,
+    with 4 where there was nothing to check.
+
+    Example: c10 validate registry.yaml --require CUDA --format github
     """
     from c10cli.dispatch import DispatchKey
     from c10cli.verify.validate import validate
@@ -50,6 +53,7 @@ def command(
         session.registry = manifest
     for key in require:
         DispatchKey(key)
+    session.tell_registry()
     with _progress(session) as begins:
         validation = validate(
             session.registry_path,
@@ -60,11 +64,11 @@ def command(
             seed=seed,
             begins=begins,
         )
-    _show(session, validation, static)
+    _show(session, validation)
     if not validation.ok:
         unreadable = validation.diagnostics[0].code == "C10E101"
         return 3 if unreadable else 1
-    return 0
+    return 4 if validation.checked_nothing else 0
 
 
 @contextlib.contextmanager
@@ -79,7 +83,7 @@ def _progress(session: Session) -> Iterator[Callable[[str], None]]:
         yield lambda kernel: status.update(Text(kernel))  # text: a name may have brackets
 
 
-def _show(session: Session, validation: Validation, static: bool) -> None:
+def _show(session: Session, validation: Validation) -> None:
     if session.format == "github":
         from c10cli.cli.annotations import annotation
 
@@ -98,15 +102,16 @@ def _show(session: Session, validation: Validation, static: bool) -> None:
                 name: getattr(validation, name)
                 for name in ("operators", "kernels", "static", "bound", "run", "cases")
             },
+            left_out=validation.left_out,
             diagnostics=[diagnostic.as_dict() for diagnostic in validation.diagnostics],
             skipped=[asdict(skipped) for skipped in validation.skipped],
         )
         return
-    for line in _lines(validation, static):
+    for line in _lines(validation):
         session.echo(line)
 
 
-def _lines(validation: Validation, static: bool) -> list[str]:
+def _lines(validation: Validation) -> list[str]:
     count = len(validation.diagnostics)
     lines = []
     if validation.operators or validation.ok:  # otherwise nothing could be read, and nothing was checked
@@ -124,9 +129,10 @@ def _lines(validation: Validation, static: bool) -> list[str]:
     for (stage, reason), names in by_reason.items():
         shown = "all kernels" if len(names) == validation.kernels > 1 else _first(names)
         lines.append(f"  skipped  {_STAGES[stage]} {shown}: {reason}")
-    if static and validation.kernels:
-        lines.append("  skipped  binding and run of all kernels: not asked for (--static)")
-    lines.append(_counted(count, "finding") if count else "no findings")
+    if validation.left_out and validation.kernels:
+        lines.append(f"  skipped  binding and run of all kernels: {validation.left_out}")
+    clean = "no operators, so nothing was checked" if validation.checked_nothing else "no findings"
+    lines.append(_counted(count, "finding") if count else clean)
     return lines
 
 

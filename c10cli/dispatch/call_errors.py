@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from c10cli.dispatch.describe import describe
+from c10cli.dispatch.describe import describe, describe_error
 from c10cli.errors import ArgumentError, Diagnostic, DispatchError, KernelError
 from c10cli.schema import Argument, FunctionSchema
 
@@ -81,6 +81,17 @@ def _any_of(names: Sequence[str]) -> str:
     return " or ".join(f"`{name}`" for name in names)
 
 
+def not_a_stack(schema: FunctionSchema, value: object) -> ArgumentError:
+    """The error for a boxed call or lookup on a *value* that is no list."""
+    return _argument_error(
+        schema,
+        "C10E405",
+        f"the stack of `{schema.name}` must be a list, not {describe(value)}",
+        place=f"boxed call or lookup of {schema.name}",
+        help="pass the arguments as a list, in the schema's order",
+    )
+
+
 def stack_too_short(schema: FunctionSchema, depth: int) -> DispatchError:
     """The error for a boxed call on a stack of *depth* values."""
     needed = len(schema.arguments)
@@ -152,19 +163,11 @@ def kernel_raised(
 ) -> Diagnostic:
     """The finding that *kernel* raised *error* when called with *arguments*."""
     shown = ", ".join(f"`{name}`: {describe(value)}" for name, value in arguments.items())
-    text = " ".join(_text(error).split()) or "no message"
     return Diagnostic(
         "C10E501",
-        f"kernel `{kernel}` of `{schema.name}` raised {type(error).__name__}: {text}",
+        f"kernel `{kernel}` of `{schema.name}` raised {describe_error(error)}",
         place=f"call of {schema.name} with {shown}",
     )
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - a message about an error must not raise another one
-        return "a message that cannot be shown"
 
 
 def wrong_return(schema: FunctionSchema, kernel: str, fact: str, todo: str = "") -> KernelError:

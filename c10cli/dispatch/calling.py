@@ -14,7 +14,6 @@ from c10cli.dispatch import call_errors
 from c10cli.dispatch.generated import generate_call
 from c10cli.dispatch.signature import has_schema_signature
 from c10cli.dispatch.stack import Stack
-from c10cli.dispatch.tensor_types import is_tensor
 from c10cli.errors import ArgumentError, Diagnostic, SchemaError
 from c10cli.schema import Argument, FunctionSchema, types as schema_types
 from c10cli.schema.convert import is_sequence
@@ -201,6 +200,8 @@ class Calling:
 
     def _base(self, stack: Stack) -> int:
         """Where on *stack* the arguments begin."""
+        if not isinstance(stack, list):
+            raise call_errors.not_a_stack(self.schema, stack)
         base = len(stack) - self._inputs
         if base < 0:
             raise call_errors.stack_too_short(self.schema, len(stack))
@@ -214,6 +215,21 @@ class Calling:
             return tuple(result) or None
         raise call_errors.wrong_returns(self.schema, result)
 
+    def slow_bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The value of every argument in schema order, as Python binds a call: nothing is converted.
+
+        Raises:
+            ArgumentError: C10E404.
+        """
+        schema = self.schema
+        given = dict(zip((argument.name for argument in schema.positional), args, strict=False))
+        extra = len(args) > len(given) or not given.keys().isdisjoint(kwargs)
+        given.update(kwargs)
+        values = [given.pop(argument.name, _default(argument)) for argument in schema.arguments]
+        if extra or given or any(value is _MISSING for value in values):
+            schema.bind(args, kwargs)  # looks at the names first, and says what is wrong
+        return values
+
     def slow_call(
         self,
         table: Mapping[Any, Function],
@@ -223,14 +239,25 @@ class Calling:
         kwargs: dict[str, Any],
     ) -> Any:
         """What a generated function does, for the rare schema that Python can have none for."""
-        bound = self.schema.bind(args, kwargs, is_tensor=is_tensor)
+        values = self.slow_bind(args, kwargs)
         function = slow
         if key_of is not None:
-            values = [bound[argument.name] for argument in self.dispatch_arguments()]
-            function = table.get(key_of(values[0] if self._plain else self.first_tensor(*values)), slow)
+            deciding = [values[index] for index in self._dispatch]
+            function = table.get(key_of(deciding[0] if self._plain else self.first_tensor(*deciding)), slow)
         split = self._inputs - len(self._keyword_names)
-        result = function(*list(bound.values())[:split], **dict(list(bound.items())[split:]))
+        keywords = dict(zip(self._keyword_names, values[split:], strict=True))
+        result = function(*values[:split], **keywords)
         return result if self._outputs == 1 else self.slow_returns(result)
+
+
+_MISSING = object()
+
+
+def _default(argument: Argument) -> Any:
+    """The default, a list afresh, or `_MISSING`."""
+    if not argument.has_default:
+        return _MISSING
+    return list(argument.default) if isinstance(argument.default, tuple) else argument.default
 
 
 class _Below:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from c10cli.dispatch import call_errors
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.keys import DispatchKey
-from c10cli.dispatch.tensor_types import is_tensor, key_of, resolve_type
+from c10cli.dispatch.tensor_types import is_tensor, key_of, remember, resolve_type
 from c10cli.errors import KernelError
 from c10cli.schema import Argument, FunctionSchema, Type, types as schema_types
 from c10cli.schema.model import AliasInfo
@@ -24,18 +24,21 @@ if TYPE_CHECKING:
     from c10cli.dispatch.table import DispatchTable
 
 
-# A kernel in schema form, and its name.
-Choice = tuple[Callable[..., Any], str]
+Snapshot = Callable[[Sequence[Any]], tuple[Any, ...]]
+# A kernel in schema form, its name, what takes a snapshot of its arguments, and which of them are ints.
+Choice = tuple[Callable[..., Any], str, Snapshot, tuple[int, ...]]
 
 
 class MemoryCheck(Protocol):
     """What a checked call asks about the memory of tensors."""
 
-    def snapshot(self, values: Sequence[Any]) -> list[Any]:
-        """Per value, something that is equal as long as the value is the same, bit by bit."""
+    def snapshots(self, types: tuple[type, ...], indices: tuple[int, ...]) -> Snapshot:
+        """A function of values of *types* whose result is the same while those at *indices* are."""
 
-    def shared(self, pairs: Sequence[tuple[Any, Any]]) -> int | None:
-        """The first of *pairs* of tensors, or lists of them, that overlap in memory, if that can be told."""
+    def shared(
+        self, returns: Sequence[Any], values: Sequence[Any], pairs: Sequence[tuple[int, int]]
+    ) -> tuple[int, int] | None:
+        """The first of *pairs*, of a return and a value, that overlap in memory, as far as can be told."""
 
 
 class CheckedCall:
@@ -53,7 +56,7 @@ class CheckedCall:
         self._positional, self._outputs = len(schema.positional), len(schema.returns)
         self._watch = MemoryWatch(schema, memory)
         # Types of results that fit; only where the type alone tells.
-        self._fitting: set[type] = set()
+        self._fitting: dict[type, None] = {}
 
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """As `OperatorHandle.call`.
@@ -64,60 +67,52 @@ class CheckedCall:
                 C10E505, an argument changed; C10E506, a result shares memory
                 with an argument without saying so.
         """
-        table = self._op.table()
-        values: Sequence[Any] = args
-        if self._keyword_names:
-            values = (*args, *[kwargs.get(name, _missing) for name in self._keyword_names])
-        types = tuple(map(type, values))
-        choice = table.checked.get(types)
-        if choice is None or len(kwargs) != len(self._keyword_names) or not _fit_64_bits(types, values):
+        table, names = self._op.table(), self._keyword_names
+        # What is missing comes as None, whose type no choice is remembered for.
+        values = (*args, *map(kwargs.get, names)) if names else args
+        choice = table.checked.get(types := tuple(map(type, values)))
+        if choice is None or len(kwargs) != len(names) or not _fit_64_bits(values, choice[3]):
             choice, values = self._slow_choice(table, types, args, kwargs)
-        function, kernel = choice
-        watched, before = self._watch.begin(values)
+            split = self._positional
+            args, kwargs = values[:split], dict(zip(names, values[split:], strict=True))
+        function, kernel, snapshot, _ = choice
+        before = snapshot(values)
         try:
-            if self._keyword_names:
-                split = self._positional
-                keywords = dict(zip(self._keyword_names, values[split:], strict=True))
-                result = function(*values[:split], **keywords)
-            else:
-                result = function(*values)
+            result = function(*args, **kwargs)
         except Exception as error:
             _tell(error, self._op.schema, kernel, values)
             raise
         returns = (result,) if type(result) in self._fitting else self._slow_returns(kernel, result)
-        self._watch.end(kernel, values, returns, watched, before)
-        return returns[0] if self._outputs == 1 else returns or None
+        self._watch.check(kernel, values, returns, before, snapshot(values))
+        return result if self._outputs == 1 else returns or None
 
     def _slow_choice(
         self, table: DispatchTable, types: tuple[type, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Choice, Sequence[Any]]:
+    ) -> tuple[Choice, tuple[Any, ...]]:
         """The kernel, and the value of every argument in schema order; remembered where types tell all."""
         schema = self._op.schema
-        values = list(schema.bind(args, kwargs, is_tensor=is_tensor).values())
+        values = tuple(schema.bind(args, kwargs, is_tensor=is_tensor).values())
         check_keys(schema, values)
         entry = table.entry_for(self._op.calling().key_tensor_of(values))
-        choice = table.function_of(entry), entry.source.name
+        ints = tuple(i for i, value in enumerate(values) if type(value) is int)
+        choice = table.function_of(entry), entry.source.name, self._watch.snapshots(values), ints
         if len(types) == len(values) and all(map(_accepts, schema.arguments, types)):
-            table.checked[types] = choice
+            remember(table.checked, types, choice)
         return choice, values
 
     def _slow_returns(self, kernel: str, result: Any) -> tuple[Any, ...]:
         schema = self._op.schema
         returns = check_returns(schema, kernel, result)
         if self._outputs == 1 and isinstance(schema.returns[0].type, schema_types.BaseType):
-            self._fitting.add(type(result))
+            remember(self._fitting, type(result), None)
         return returns
 
 
-def _fit_64_bits(types: tuple[type, ...], values: Sequence[Any]) -> bool:
-    return int not in types or all(-(2**63) <= value < 2**63 for value in values if type(value) is int)
-
-
-class _Missing:
-    """The type of what was not passed."""
-
-
-_missing = _Missing()
+def _fit_64_bits(values: Sequence[Any], ints: Sequence[int]) -> bool:
+    for i in ints:  # noqa: SIM110 - `all` over a generator costs three times as much
+        if not -(2**63) <= values[i] < 2**63:
+            return False
+    return True
 
 
 def _is_tensor_of_one_key(value_type: type) -> bool:
@@ -183,8 +178,8 @@ def _keys(schema: FunctionSchema, values: Sequence[Any]) -> dict[str, list[str]]
 
 def _tell(error: Exception, schema: FunctionSchema, kernel: str, values: Sequence[Any]) -> None:
     """Add to *error* which kernel of which operator raised it, and for what."""
-    if isinstance(error, KernelError):  # it says so itself
-        return
+    if isinstance(error, KernelError) and error.facts.get("operator") == str(schema.name):
+        return  # it says so itself
     arguments = {a.name: value for a, value in zip(schema.arguments, values, strict=True)}
     told = call_errors.kernel_raised(schema, kernel, error, arguments)
     notes = [*getattr(error, "__notes__", ()), told.concise(), f"--> {told.place}"]
@@ -262,7 +257,7 @@ class MemoryWatch:
     def __init__(self, schema: FunctionSchema, memory: MemoryCheck) -> None:
         self._schema, self._memory = schema, memory
         arguments = [(i, a) for i, a in enumerate(schema.arguments) if _may_hold_tensors(a.type)]
-        self._read_only = [i for i, argument in arguments if not argument.is_mutable]
+        self._read_only = tuple(i for i, argument in arguments if not argument.is_mutable)
         self._pairs = [
             (r, i)
             for r, declared in enumerate(schema.returns)
@@ -270,37 +265,33 @@ class MemoryWatch:
             if _may_hold_tensors(declared.type) and not _announced(declared, argument)
         ]
 
-    def begin(self, values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The arguments among *values* that are not written, and their snapshots."""
-        watched = [values[i] for i in self._read_only]
-        return watched, self._memory.snapshot(watched)
+    def snapshots(self, values: Sequence[Any]) -> Snapshot:
+        """What takes a snapshot of those arguments among such *values* that are not written."""
+        return self._memory.snapshots(tuple(map(type, values)), self._read_only)
 
-    def end(
+    def check(
         self,
         kernel: str,
         values: Sequence[Any],
         returns: Sequence[Any],
-        watched: Sequence[Any],
-        before: Sequence[Any],
+        before: tuple[Any, ...],
+        after: tuple[Any, ...],
     ) -> None:
-        """Compare *watched* with *before*, and *returns* with the arguments.
+        """Compare the snapshots *before* and *after* the call, and *returns* with the arguments.
 
         Raises:
             KernelError: C10E505, C10E506.
         """
-        if self._memory.snapshot(watched) != before:
-            raise self._changed(kernel, watched, before)
-        shared = self._memory.shared([(returns[r], values[i]) for r, i in self._pairs])
+        schema = self._schema
+        if before != after:
+            changed = next(
+                i for i, old, new in zip(self._read_only, before, after, strict=True) if old != new
+            )
+            raise call_errors.argument_changed(schema, kernel, schema.arguments[changed])
+        shared = self._memory.shared(returns, values, self._pairs)
         if shared is not None:
-            schema, (r, i) = self._schema, self._pairs[shared]
-            raise call_errors.result_aliases(schema, kernel, schema.returns[r], schema.arguments[i])
-
-    def _changed(self, kernel: str, watched: Sequence[Any], before: Sequence[Any]) -> KernelError:
-        after = self._memory.snapshot(watched)
-        changed = next(i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old != new)
-        return call_errors.argument_changed(
-            self._schema, kernel, self._schema.arguments[self._read_only[changed]]
-        )
+            result, argument = schema.returns[shared[0]], schema.arguments[shared[1]]
+            raise call_errors.result_aliases(schema, kernel, result, argument)
 
 
 _NO_TENSORS = ("int", "SymInt", "float", "bool", "SymBool", "str", "complex", "Scalar", "NoneType")

@@ -32,6 +32,40 @@ def _describe(value: Any) -> str:
     return type(value).__qualname__
 
 
+def callable_name(function: object) -> str:
+    """A short, stable name of a callable, without addresses; never an error."""
+    try:
+        name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
+    except Exception:  # noqa: BLE001 - it is the callable's own code that raised, and a name is for messages
+        name = None
+    return name if isinstance(name, str) else type(function).__qualname__
+
+
+def describe_error(error: BaseException) -> str:
+    """``ValueError: no such block`` on one line; never an error, whatever *error* does when it is shown.
+
+    >>> describe_error(KeyError())
+    'KeyError: no message'
+    """
+    text = " ".join(error_text(error).split()) or "no message"
+    return f"{type(error).__name__}: {text}"
+
+
+def error_text(error: BaseException) -> str:
+    """What *error* says of itself, at most some thousand characters, all of which can be written."""
+    try:
+        # Past whatever a subclass of `str` has made of itself; half a surrogate pair is no text.
+        text = str.encode(str(error), "utf-8", "backslashreplace").decode()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001 - a message about an error must not raise another one
+        return "a message that cannot be shown"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_LONGEST = 2000
+
+
 def dtype_name(dtype: Any) -> str:
     """``float32`` for NumPy's, torch's and other libraries' spelling of it."""
     name = getattr(dtype, "name", None)

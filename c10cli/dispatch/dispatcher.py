@@ -28,11 +28,12 @@ from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.site import caller_site
 from c10cli.dispatch.stack import Stack
 from c10cli.dispatch.table import DispatchTable, StaleTable
+from c10cli.dispatch.unique import Unique
 from c10cli.errors import Diagnostic, RegistrationError
 from c10cli.schema import FunctionSchema, OperatorName, parse_schema
 
 
-class Dispatcher:
+class Dispatcher(Unique):
     """A set of operators with their kernels.
 
     ``Dispatcher.singleton()`` is the one that `ops` serves; ``Dispatcher()``
@@ -89,9 +90,10 @@ class Dispatcher:
 
         Raises:
             SchemaError: *schema* is no schema, or nothing can be dispatched on it (C10E209).
+            TypeError: *schema* is neither a schema nor a text.
             RegistrationError: C10E301, there is such an operator.
         """
-        if isinstance(schema, str):
+        if not isinstance(schema, FunctionSchema):
             schema = parse_schema(schema)
         handle = OperatorHandle(schema, site or caller_site(), self)
         with self.writing:
@@ -102,8 +104,8 @@ class Dispatcher:
             self._on_rollback(lambda: self._remove(handle, "the end of a failed transaction"))
         return handle
 
-    def deregister_schema(self, op: OperatorHandle) -> None:
-        """Remove operator *op*; its handles are stale from here on.
+    def deregister_schema(self, op: OperatorHandle | str) -> None:
+        """Remove operator *op*, a handle or a name; its handles are stale from here on.
 
         Raises:
             StaleHandleError: C10E306, it is removed already.
@@ -111,7 +113,8 @@ class Dispatcher:
         """
         site = caller_site()
         with self.writing:
-            table = self._owned(op).table()
+            op = self._owned(op)
+            table = op.table()
             if table.registrations:
                 raise refusals.kernels_alive(op, table)
             self._remove(op, site)
@@ -119,7 +122,7 @@ class Dispatcher:
 
     def register_kernel(
         self,
-        op: OperatorHandle,
+        op: OperatorHandle | str,
         dispatch_key: DispatchKey | str,
         kernel: KernelFunction | BoxedKernel | KernelSource,
         cache_creator: CacheCreator | None = None,
@@ -130,6 +133,7 @@ class Dispatcher:
         """Let *kernel* serve *dispatch_key*; the registrar undoes it.
 
         Args:
+            op: a handle, or a name as `find` takes it.
             kernel: a callable with the schema's arguments, a `BoxedKernel`, or
                 a source that loads one at its first use.
             cache_creator: makes the kernel's cache; the kernel takes it as its
@@ -142,10 +146,9 @@ class Dispatcher:
                 signature does not fit; C10E310, not a kernel.
             StaleHandleError: C10E306.
         """
-        key = DispatchKey(dispatch_key)
+        op, key = self._owned(op), DispatchKey(dispatch_key)
         source = _kernel_source(kernel, cache_creator)
         entry = KernelEntry(key, source, site or caller_site())
-        op.table()
         if isinstance(source, GivenKernel):
             entry = KernelEntry(key, source, entry.site, bind_kernel(op.schema, source))
         with self.writing:
@@ -157,8 +160,11 @@ class Dispatcher:
             self._on_rollback(lambda: self._remove_entry(op, entry))
         return KernelRegistrar(self, op, entry)
 
-    def deregister_kernel(self, op: OperatorHandle, dispatch_key: DispatchKey | str) -> None:
+    def deregister_kernel(self, op: OperatorHandle | str, dispatch_key: DispatchKey | str) -> None:
         """Remove the kernel that serves *dispatch_key*; one that it overrode serves again.
+
+        Args:
+            op: a handle, or a name as `find` takes it.
 
         Raises:
             RegistrationError: C10E308, there is none.
@@ -166,14 +172,15 @@ class Dispatcher:
         """
         key = DispatchKey(dispatch_key)
         with self.writing:
-            table = self._owned(op).table()
+            op = self._owned(op)
+            table = op.table()
             present = table.registrations.get(key, ())
             if not present:
                 raise refusals.not_registered(op, key, table)
             self._publish(op, table, key, present[:-1])
             self._on_rollback(lambda: self._publish(op, op.table(), key, present))
 
-    def lookup(self, op: OperatorHandle, stack: Stack) -> OpKernel:
+    def lookup(self, op: OperatorHandle | str, stack: Stack) -> OpKernel:
         """The kernel for the arguments on top of *stack*, not called.
 
         Raises:
@@ -188,7 +195,10 @@ class Dispatcher:
         Raises:
             UnknownOperatorError: C10E401, with near names.
             AmbiguousOverloadError: C10E402.
+            ArgumentError: C10E405, *name* is no text.
         """
+        if not isinstance(name, str):
+            raise refusals.wrong_argument("find(...)", "the name of an operator", name)
         operators = self._operators.copy()  # no name may go between the two steps
         return operators[select_name(name, list(operators))]
 
@@ -218,10 +228,13 @@ class Dispatcher:
                 self._undo = outer
 
     def refresh(self) -> None:
-        """Forget what the tables learned about tensor types."""
-        with self.writing:
-            for op in self._operators.values():
-                op.publish(op.table().renewed())
+        """Forget what the tables learned about tensor types.
+
+        It takes no lock that a transaction holds: the thread that teaches a
+        type may be in one of another dispatcher's.
+        """
+        for op in list(self._operators.values()):
+            op.forget()
 
     def after_fork(self) -> None:
         """Make the dispatcher of a forked child usable.
@@ -247,7 +260,11 @@ class Dispatcher:
                 self._remove_entry(op, entry)
                 self._on_rollback(lambda: self._publish(op, op.table(), key, present))
 
-    def _owned(self, op: OperatorHandle) -> OperatorHandle:
+    def _owned(self, op: OperatorHandle | str) -> OperatorHandle:
+        if isinstance(op, str):
+            return self.find(op)
+        if not isinstance(op, OperatorHandle):
+            raise refusals.wrong_argument("a dispatcher", "an operator handle or a name", op)
         op.table()
         if self._operators.get(op.name) is not op:
             raise refusals.foreign_operator(op)
@@ -279,7 +296,7 @@ class Dispatcher:
             self._undo.append(step)
 
 
-class KernelRegistrar:
+class KernelRegistrar(Unique):
     """Undoes one kernel registration: ``close()``, or the end of a ``with`` block.
 
     Closing twice does nothing.  Dropping a registrar without closing it leaves
@@ -325,6 +342,7 @@ tensor_types.on_change(_refresh_all)
 def _after_fork() -> None:
     global _listing
     _listing = threading.Lock()
+    OperatorHandle.renew_lock()
     Dispatcher.renew_singleton_lock()
     for dispatcher in list(_dispatchers):
         dispatcher.after_fork()

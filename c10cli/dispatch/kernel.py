@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from c10cli.dispatch import signature as signatures
+from c10cli.dispatch.describe import callable_name
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.stack import Stack
-from c10cli.errors import Diagnostic, RegistrationError
+from c10cli.errors import Diagnostic, KernelError, RegistrationError
 from c10cli.schema import FunctionSchema
 
 if TYPE_CHECKING:
@@ -108,21 +110,16 @@ def _no_cache() -> None:
     return None
 
 
-def callable_name(function: object) -> str:
-    """A short, stable name of a callable, without addresses."""
-    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
-    return name if isinstance(name, str) else type(function).__qualname__
-
-
 def callable_place(function: object) -> str:
     """``file:line`` of a Python function, or the module of anything else."""
-    try:
+    # Wrappers go in a circle, attributes raise; a place is for messages, which must not fail.
+    with contextlib.suppress(Exception):
         code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
-    except ValueError:  # wrappers in a circle; a place is for messages, which must not fail
-        code = None
-    if code is not None:
-        return f"{code.co_filename}:{code.co_firstlineno}"
-    return str(getattr(function, "__module__", None) or type(function).__module__)
+        if code is not None:
+            return f"{code.co_filename}:{code.co_firstlineno}"
+    with contextlib.suppress(Exception):
+        return str(getattr(function, "__module__", None) or type(function).__module__)
+    return type(function).__module__
 
 
 def bind_kernel(schema: FunctionSchema, source: KernelSource) -> BoundKernel:
@@ -139,7 +136,7 @@ def bind_kernel(schema: FunctionSchema, source: KernelSource) -> BoundKernel:
     cache_keyword = None
     # What fits as it stands needs no `inspect.signature`, half the cost of a registration.
     fits = signatures.has_arguments_of(schema, function) and not (boxed or cache_creator)
-    signature = None if fits and not function.__annotations__ else _signature(function)
+    signature = None if fits and not function.__annotations__ else signature_of(function)
     if signature is not None:
         has_cache = cache_creator is not None
         reason = signatures.mismatch(schema, signature, has_cache=has_cache, boxed=boxed)
@@ -172,13 +169,21 @@ def _check_is_kernel(schema: FunctionSchema, function: object) -> None:
         raise _refusal(schema, "C10E310", f"a kernel is a callable, and this is {_what(function)}")
     if isinstance(function, FunctionType) and not function.__code__.co_flags & _NOT_PLAIN:
         return
-    called = (function, getattr(function, "__call__", None))  # noqa: B004 - an object's own __call__
-    if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in called):
+    if _any_called(function, inspect.iscoroutinefunction, inspect.isasyncgenfunction):
         fact = f"`{callable_name(function)}` is an async function, and kernels are called, not awaited"
         raise _refusal(schema, "C10E305", fact)
-    if any(inspect.isgeneratorfunction(f) for f in called):
+    if _any_called(function, inspect.isgeneratorfunction):
         fact = f"`{callable_name(function)}` is a generator, and kernels return their results"
         raise _refusal(schema, "C10E305", fact)
+
+
+def _any_called(function: object, *tests: Callable[[object], bool]) -> bool:
+    """Whether *function*, or an object's own ``__call__``, passes one of *tests*."""
+    try:
+        called = (function, getattr(function, "__call__", None))  # noqa: B004
+        return any(test(f) for test in tests for f in called)
+    except Exception:  # noqa: BLE001 - the object's own attributes raised; it may be a kernel all the same
+        return False
 
 
 def _refusal(schema: FunctionSchema, code: str, fact: str) -> RegistrationError:
@@ -190,11 +195,13 @@ def _what(value: object) -> str:
     return "None" if value is None else f"of type {type(value).__qualname__}"
 
 
-def _signature(function: KernelFunction) -> inspect.Signature | None:
+def signature_of(function: KernelFunction) -> inspect.Signature | None:
     """The signature of *function*, or None where Python cannot tell (built-ins, some C types)."""
     try:
         return inspect.signature(function)
-    except (ValueError, TypeError):
+    # It asks the callable for `__signature__` and `__wrapped__`, which may be
+    # code of the user's that raises anything; a kernel need not have either.
+    except Exception:  # noqa: BLE001
         return None
 
 
@@ -236,11 +243,12 @@ _UNMADE = object()
 class _CacheSlot:
     """Holds one kernel cache, made when it is first asked for; made is made, also where it is None."""
 
-    __slots__ = ("_cache", "_create", "_making")
+    __slots__ = ("_cache", "_create", "_is_making", "_making", "_name")
 
-    def __init__(self, create: CacheCreator) -> None:
-        self._create = create
+    def __init__(self, create: CacheCreator, name: str) -> None:
+        self._create, self._name = create, name
         self._cache: object = _UNMADE
+        self._is_making = False
         # Only threads that share an OpKernel against the advice ever meet here.
         self._making = threading.RLock()
 
@@ -248,8 +256,24 @@ class _CacheSlot:
         if self._cache is _UNMADE:
             with self._making:
                 if self._cache is _UNMADE:
-                    self._cache = self._create()
+                    self._cache = self._made()
         return self._cache
+
+    def _made(self) -> object:
+        if self._is_making:  # by this thread, whose lock it is
+            raise KernelError(
+                Diagnostic(
+                    "C10E501",
+                    f"the cache creator of kernel `{self._name}` calls the kernel that waits for its cache",
+                    help="make the cache without calling the kernel, or call another lookup of it",
+                ),
+                kernel=self._name,
+            )
+        self._is_making = True
+        try:
+            return self._create()
+        finally:
+            self._is_making = False
 
 
 class OpKernel:
@@ -272,7 +296,7 @@ class OpKernel:
         if create is None and not bound.boxed:
             self._caller = bound.function
         else:
-            self._caller = bound.caller(calling, _CacheSlot(create).get if create else None)
+            self._caller = bound.caller(calling, _CacheSlot(create, bound.name).get if create else None)
         self._unboxed: KernelFunction | None = None
         self.dispatch_key = dispatch_key
 
@@ -304,6 +328,9 @@ class OpKernel:
     def call(self, stack: Stack) -> None:
         """Replace the operator's arguments on top of *stack* by its results."""
         self._calling.call_boxed(self._caller, stack)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} has a cache of its own: look up another one instead of a copy")
 
     def __repr__(self) -> str:
         return f"<OpKernel {self.name} of {self._calling.schema.name} at {self.dispatch_key}>"

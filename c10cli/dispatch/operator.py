@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from c10cli.dispatch.calling import Calling
 from c10cli.dispatch.checked import CheckedCall
@@ -11,6 +12,7 @@ from c10cli.dispatch.kernel import OpKernel
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.stack import Stack
 from c10cli.dispatch.table import DispatchTable, StaleTable
+from c10cli.dispatch.unique import Unique
 from c10cli.errors import ArgumentError
 from c10cli.schema import FunctionSchema, OperatorName
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from c10cli.dispatch.kernel import KernelEntry
 
 
-class OperatorHandle:
+class OperatorHandle(Unique):
     """One registered operator: its schema, its dispatch table, its call function.
 
     ``handle.call(x, y)`` is the fast call, a function generated from the
@@ -37,6 +39,10 @@ class OperatorHandle:
     __slots__ = ("__weakref__", "_calling", "_swap", "_table", "call", "dispatcher", "name", "schema", "site")
 
     call: Callable[..., Any]
+
+    # Held for the two steps of a publication, by whoever makes one, and no
+    # other lock is taken meanwhile; reentrant for finalizers that register.
+    _publishing: ClassVar[threading.RLock] = threading.RLock()
 
     def __init__(self, schema: FunctionSchema, site: str, dispatcher: Dispatcher) -> None:
         self.schema = schema
@@ -73,10 +79,9 @@ class OperatorHandle:
             return
         self.table()  # staleness explains more than a missing argument
         try:
-            self.schema.bind(args, kwargs)
+            self._calling.slow_bind(args, kwargs)  # names alone: no value is looked into
         except ArgumentError as explained:
-            if explained.code == "C10E404":
-                raise explained from error
+            raise explained from error
 
     def call_boxed(self, stack: Stack) -> None:
         """Replace the arguments on top of *stack* by the results; after an exception it is as before.
@@ -136,8 +141,24 @@ class OperatorHandle:
 
     def publish(self, table: DispatchTable | StaleTable) -> None:
         """Make *table* the one in use; for the dispatcher, under its lock."""
-        self._table = table
-        self._swap(table.by_type)
+        with self._publishing:
+            self._table = table
+            self._swap(self._table.by_type)
+
+    def forget(self) -> None:
+        """Go on with a table of the same kernels that has learned nothing of tensor types.
+
+        A lookup that began before writes what it learns to the table it began with.
+        """
+        with self._publishing:
+            table = self._table
+            if not isinstance(table, StaleTable):
+                self.publish(table.renewed())
+
+    @classmethod
+    def renew_lock(cls) -> None:
+        """Forget who is publishing; for a forked child."""
+        cls._publishing = threading.RLock()
 
     def calling(self) -> Calling:
         """How this operator is called; for building tables."""

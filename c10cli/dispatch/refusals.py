@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from c10cli.dispatch.describe import describe
 from c10cli.dispatch.keys import DispatchKey
-from c10cli.errors import Diagnostic, RegistrationError
+from c10cli.errors import ArgumentError, Diagnostic, RegistrationError
 from c10cli.schema import Argument, FunctionSchema
 
 if TYPE_CHECKING:
@@ -121,6 +122,11 @@ def foreign_operator(op: OperatorHandle) -> RegistrationError:
     return RegistrationError(
         Diagnostic("C10E303", fact, help="find it in this one first"), operator=str(op.name)
     )
+
+
+def wrong_argument(taker: str, expected: str, value: object) -> ArgumentError:
+    """The error for a *value* of a Python type that *taker*, a part of the interface, cannot take."""
+    return ArgumentError(Diagnostic("C10E405", f"{taker} takes {expected}, not {describe(value)}"))
 
 
 def _capped(lines: list[str], most: int) -> tuple[str, ...]:

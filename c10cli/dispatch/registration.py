@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
+from c10cli.dispatch import refusals
+from c10cli.dispatch.describe import callable_name
 from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar
-from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, KernelFunction, callable_name
+from c10cli.dispatch.kernel import (
+    BoxedKernel,
+    CacheCreator,
+    KernelCache,
+    KernelFunction,
+    signature_of,
+)
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.site import caller_site
+from c10cli.dispatch.unique import Unique
 from c10cli.errors import (
     AmbiguousOverloadError,
     Diagnostic,
@@ -76,9 +86,12 @@ class OpSchemaRegistrar:
 
 
 def kernel_registration(
-    op: OperatorHandle | OperatorGetter, dispatcher: Dispatcher | None = None
+    op: OperatorHandle | OperatorGetter | str, dispatcher: Dispatcher | None = None
 ) -> KernelRegistrationBuilder:
-    """A builder of one kernel registration of *op*.
+    """A builder of one kernel registration of *op*: a handle, its getter, or a name, found on registering.
+
+    Args:
+        dispatcher: None: that of the handle, or for a name the singleton.
 
     >>> from c10cli.dispatch import Dispatcher
     >>> op = define_op_schema("demo::same(Tensor x) -> Tensor", Dispatcher())
@@ -86,6 +99,8 @@ def kernel_registration(
     ...     op().keys()
     (DispatchKey('CPU'),)
     """
+    if not (isinstance(op, str) or callable(op)):
+        raise refusals.wrong_argument("kernel_registration", "an operator handle, its getter or a name", op)
     return KernelRegistrationBuilder(op, dispatcher)
 
 
@@ -97,7 +112,7 @@ class KernelRegistrationBuilder:
     kernel that takes it.
     """
 
-    _op: OperatorHandle | OperatorGetter
+    _op: OperatorHandle | OperatorGetter | str
     _dispatcher: Dispatcher | None = None
     _kernel: KernelFunction | BoxedKernel | None = None
     _key: DispatchKey | None = None
@@ -140,13 +155,14 @@ class KernelRegistrationBuilder:
         if self._kernel is None or self._key is None:
             missing = "kernel()" if self._kernel is None else "dispatch_key()"
             raise _incomplete(f"{missing} is missing", f"call {missing} before register()")
-        op = self._op if isinstance(self._op, OperatorHandle) else self._op()
-        dispatcher = self._dispatcher or op.dispatcher
-        return dispatcher.register_kernel(op, self._key, self._kernel, self._cache)
+        op = self._op if isinstance(self._op, OperatorHandle | str) else self._op()
+        home = op.dispatcher if isinstance(op, OperatorHandle) else Dispatcher.singleton()
+        return (self._dispatcher or home).register_kernel(op, self._key, self._kernel, self._cache)
 
 
 def _needs_arguments(cache: type) -> bool:
-    parameters = inspect.signature(cache).parameters.values()
+    signature = signature_of(cache)
+    parameters = signature.parameters.values() if signature else ()
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return any(p.default is inspect.Parameter.empty and p.kind not in variadic for p in parameters)
 
@@ -160,54 +176,79 @@ def _incomplete(fact: str, todo: str) -> RegistrationError:
     return RegistrationError(Diagnostic("C10E309", fact, place="kernel registration", help=todo))
 
 
-class Ops:
+class Ops(Unique):
     """Operators as attributes: ``ops.c10.add(x, y)``, ``ops.c10.add.out(...)``."""
 
+    # Mangled: `_dispatcher` may be a namespace.
+    __slots__ = ("__dispatcher",)
+
     def __init__(self, dispatcher: Callable[[], Dispatcher]) -> None:
-        self._dispatcher = dispatcher
+        self.__dispatcher = dispatcher
 
     def __getattr__(self, namespace: str) -> OpsNamespace:
-        if namespace.startswith("__"):
+        # Python and its tools ask for such names, and go on if they find something.
+        if namespace.startswith("__") and namespace not in dir(self):
             raise AttributeError(namespace)
-        return OpsNamespace(self._dispatcher, namespace)
+        return OpsNamespace(self.__dispatcher, namespace)
+
+    def __dir__(self) -> list[str]:
+        return sorted({op.name.namespace for op in self.__dispatcher().operators()})
 
 
 class UnknownOperatorAttribute(UnknownOperatorError, AttributeError):
     """The same as `UnknownOperatorError` from attribute access, so that ``hasattr`` works."""
 
 
-class OpsNamespace:
+class OpsNamespace(Unique):
     """The operators of one namespace, as attributes."""
 
+    # Mangled: `_namespace` may be an operator.
+    __slots__ = ("__dispatcher", "__namespace")
+
     def __init__(self, dispatcher: Callable[[], Dispatcher], namespace: str) -> None:
-        self._dispatcher, self._namespace = dispatcher, namespace
+        self.__dispatcher, self.__namespace = dispatcher, namespace
 
     def __getattr__(self, base: str) -> Any:
-        if base.startswith("__"):
-            raise AttributeError(base)
-        qualified = f"{self._namespace}::{base}"
-        overloads = {
-            op.name.overload: op for op in self._dispatcher().operators() if op.name.qualified == qualified
-        }
-        if not overloads:
-            return self._find(qualified).call
-        function = (
-            overloads[""].call if "" in overloads else _no_default_overload(qualified, sorted(overloads))
-        )
-        for overload, op in overloads.items():
-            setattr(function, overload or "default", op.call)
-        return function
-
-    def _find(self, qualified: str) -> OperatorHandle:
+        qualified = f"{self.__namespace}::{base}"
+        dispatcher = self.__dispatcher()
+        overloads = {op.name.overload: op for op in dispatcher.operators() if op.name.qualified == qualified}
+        if overloads:
+            return _packet(qualified, overloads)
         try:
-            return self._dispatcher().find(qualified)
+            return dispatcher.find(qualified).call
         except UnknownOperatorError as error:
             raise UnknownOperatorAttribute(*error.diagnostics, **error.facts) from None
 
     def __dir__(self) -> list[str]:
-        return sorted(
-            {o.name.base for o in self._dispatcher().operators() if o.name.namespace == self._namespace}
-        )
+        named = (op.name for op in self.__dispatcher().operators())
+        return sorted({name.base for name in named if name.namespace == self.__namespace})
+
+
+def _packet(qualified: str, overloads: Mapping[str, OperatorHandle]) -> Callable[..., Any]:
+    """A function with the *overloads* as its attributes, made afresh: those of tomorrow may be others."""
+    plain = overloads.get("")
+    if plain is None:
+        function = _no_default_overload(qualified, sorted(overloads))
+    elif len(overloads) == 1 and isinstance(plain.call, FunctionType):
+        function = plain.call
+    else:
+        function = _twin(plain)
+    for overload, op in overloads.items():
+        setattr(function, overload or "default", op.call)
+    return function
+
+
+def _twin(op: OperatorHandle) -> Callable[..., Any]:
+    """Another function object that does what *op.call* does, at the same speed where that is generated."""
+    call = op.call
+    if isinstance(call, FunctionType):
+        twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__)
+        twin.__kwdefaults__ = call.__kwdefaults__
+    else:  # of a checked dispatcher
+        twin = cast(FunctionType, lambda *args, **kwargs: call(*args, **kwargs))
+    twin.__name__, twin.__qualname__ = op.name.base, str(op.name)
+    twin.__module__, twin.__doc__ = "c10cli.ops", str(op.schema)
+    return twin
 
 
 def _no_default_overload(name: str, overloads: list[str]) -> Callable[..., Any]:

@@ -33,10 +33,13 @@ def mismatch(
         parameter = cache_parameter(schema, signature)
         if parameter is None and not _takes_any_position(parameters):
             return f"takes {len(parameters)} arguments and none of them is left for the cache"
+        misplaced = parameter and _misplaced_cache(schema, parameters, parameter)
+        if misplaced:
+            return misplaced
         parameters = [p for p in parameters if p is not parameter]
     return (
         _count_mismatch(schema, parameters)
-        or _positional_mismatch(schema, parameters)
+        or _positional_mismatch(schema, parameters, names)
         or _keyword_mismatch(schema, parameters, names)
         or _annotation_mismatch(schema, signature)
     )
@@ -50,6 +53,18 @@ def cache_parameter(schema: FunctionSchema, signature: Signature) -> Parameter |
 
 
 _VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+def _misplaced_cache(schema: FunctionSchema, parameters: Sequence[Parameter], cache: Parameter) -> str | None:
+    """Why *cache* would get an argument's value, or another parameter the cache's."""
+    positional = [p for p in parameters if p.kind in _POSITIONAL]
+    if cache not in positional:
+        return None
+    index, wanted = positional.index(cache), len(schema.positional)
+    # By keyword it may stand anywhere behind what comes by position.
+    if index == wanted or (index > wanted and cache.kind is not Parameter.POSITIONAL_ONLY):
+        return None
+    return f"takes its cache `{cache.name}` as argument {index}, and is passed it as argument {wanted}"
 
 
 def has_arguments_of(schema: FunctionSchema, kernel: object) -> bool:
@@ -102,7 +117,9 @@ def _count_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]) -> 
     return f"takes {_arguments(taken)}, and the schema has {wanted}: {listed}"
 
 
-def _positional_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]) -> str | None:
+def _positional_mismatch(
+    schema: FunctionSchema, parameters: Sequence[Parameter], names: set[str]
+) -> str | None:
     positional = [p for p in parameters if p.kind in _POSITIONAL]
     for index, argument in enumerate(schema.positional):
         if index >= len(positional):
@@ -113,8 +130,9 @@ def _positional_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]
                 return f"takes `{argument.name}` by keyword only, and the schema passes it by position"
             return f"takes no `{argument.name}`, which the schema passes as argument {index}"
         parameter = positional[index]
-        # A positional-only name is nobody's to use, so it may differ.
-        if parameter.name != argument.name and parameter.kind is not Parameter.POSITIONAL_ONLY:
+        # A positional-only name is nobody's to use, so it may differ, but not be that of another argument.
+        free = parameter.kind is Parameter.POSITIONAL_ONLY and parameter.name not in names
+        if parameter.name != argument.name and not free:
             return f"calls argument {index} `{parameter.name}`, and the schema calls it `{argument.name}`"
     return None
 

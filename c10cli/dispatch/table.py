@@ -16,7 +16,7 @@ from c10cli.dispatch.checked import Choice
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.kernel import KernelEntry
 from c10cli.dispatch.keys import DispatchKey
-from c10cli.dispatch.tensor_types import key_of, resolve_type
+from c10cli.dispatch.tensor_types import key_of, remember, resolve_type
 from c10cli.errors import Diagnostic, NoKernelError, StaleHandleError
 
 Function = Callable[..., Any]
@@ -71,7 +71,7 @@ class DispatchTable:
         if entry is None:
             raise self.no_kernel(key, f"{self._deciding()}: {describe(tensor)} with key {key.name}")
         if isinstance(resolve_type(type(tensor)), DispatchKey):
-            self._entries[type(tensor)] = entry
+            remember(self._entries, type(tensor), entry)
         return entry
 
     def slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -82,7 +82,7 @@ class DispatchTable:
             function = self._function_for(tensor)
         else:
             function = self.calling.routing(resolution, self.by_key, self._slow_call_by_key)
-        self.by_type[type(tensor)] = function
+        remember(self.by_type, type(tensor), function)
         return function(*args, **kwargs)
 
     def _slow_call_by_key(self, /, *args: Any, **kwargs: Any) -> Any:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
+from c10cli.dispatch.describe import callable_name, describe
 from c10cli.dispatch.keys import DispatchKey
-from c10cli.errors import ArgumentError, Diagnostic, RegistrationError
+from c10cli.errors import ArgumentError, Diagnostic, DispatchError, RegistrationError, did_you_mean
 
 KeyFunction = Callable[[Any], DispatchKey]
 Resolution = DispatchKey | KeyFunction
@@ -21,7 +22,7 @@ _listeners: list[Callable[[], None]] = []
 # Replaced, not cleared, when a type is taught: what is being resolved just
 # then goes into the old one.
 _resolved: dict[type, Resolution | None] = {}
-_MOST_RESOLVED = 1000
+_MOST_REMEMBERED = 256
 
 
 def register_tensor_type(tensor_type: type, key: DispatchKey | str | KeyFunction) -> None:
@@ -47,7 +48,7 @@ def register_tensor_type(tensor_type: type, key: DispatchKey | str | KeyFunction
     elif not callable(key):
         raise _cannot_teach(f"{key!r} is neither a dispatch key nor a function", "pass a key such as `CPU`")
     global _resolved
-    _taught[tensor_type] = key if isinstance(key, DispatchKey) else _checked(key)
+    _taught[tensor_type] = key if isinstance(key, DispatchKey) else _checked(tensor_type, key)
     _resolved = {}
     for listener in _listeners:
         listener()
@@ -68,10 +69,20 @@ def resolve_type(tensor_type: type) -> Resolution | None:
     try:
         return resolved[tensor_type]
     except KeyError:
-        if len(resolved) >= _MOST_RESOLVED:  # so that types made by the thousand are not kept
-            resolved.clear()
-        resolution = resolved[tensor_type] = _resolve(tensor_type)
+        resolution = _resolve(tensor_type)
+        remember(resolved, tensor_type, resolution)
         return resolution
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def remember(memory: dict[K, V], key: K, value: V) -> None:
+    """Note *value* under *key*; only so many, so that types made by the thousand are not kept."""
+    if len(memory) >= _MOST_REMEMBERED:
+        memory.clear()
+    memory[key] = value
 
 
 def _resolve(tensor_type: type) -> Resolution | None:
@@ -99,13 +110,36 @@ def is_tensor(value: object) -> bool:
     return resolve_type(type(value)) is not None
 
 
-def _checked(function: KeyFunction) -> KeyFunction:
+def _checked(tensor_type: type, function: Callable[[Any], object]) -> KeyFunction:
     """*function*, with texts taken for keys: a user may return ``"CPU"``."""
 
     def key(value: object) -> DispatchKey:
-        return DispatchKey(function(value))
+        found = function(value)
+        if isinstance(found, DispatchKey):
+            return found
+        if isinstance(found, str) and found in DispatchKey.known_names():
+            return DispatchKey(found)
+        raise _no_key(tensor_type, function, found)
 
     return key
+
+
+def _no_key(tensor_type: type, function: object, found: object) -> DispatchError:
+    known = DispatchKey.known_names()
+    name = f"{tensor_type.__module__}.{tensor_type.__qualname__}"
+    gave = f"`{found}`" if isinstance(found, str) else describe(found)
+    who = f"`{callable_name(function)}`, the key function of tensor type `{name}`,"
+    near = did_you_mean(found, known) if isinstance(found, str) else ""
+    return DispatchError(
+        Diagnostic(
+            "C10E108",
+            f"{who} gave {gave}, which is no dispatch key",
+            notes=(f"the keys are {', '.join(known)}",),
+            help=near or "return a DispatchKey, or the name of one",
+        ),
+        tensor_type=tensor_type,
+        dispatch_key=found,
+    )
 
 
 # torch and jax say "hip" through "cuda", so ROCm builds are told apart by the library.

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from c10cli.arrays.devices import is_installed
+from c10cli.dispatch.describe import error_text
 from c10cli.errors import Diagnostic, RegistrationError, SchemaError
 from c10cli.interop.imported import matches_name
 from c10cli.interop.torch_kernel import make_torch_kernel
@@ -50,15 +53,29 @@ class TorchExport:
 
 _SHOWN_FINDINGS = 20
 
-# torch would take the operators away with their library.
-_kept: list[TorchExport] = []
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """One registration of the past, kept since torch would take the operators away with their library.
+
+    Args:
+        declared: per operator its schema and the entry points of its kernels.
+    """
+
+    registry: Path
+    declared: dict[str, tuple[str, ...]]
+    exported: TorchExport
+
+
+_kept: list[_Kept] = []
 
 
 def export_to_torch(registry: Registry, library: Any = None, *, select: Sequence[str] = ()) -> TorchExport:
     """Register the operators of *registry* with torch, and their CPU and CUDA kernels.
 
     A kernel is imported at its first call.  Nothing is registered where one
-    operator cannot be.
+    operator cannot be.  The same operators of the same registry file are
+    registered once: asked again, what was registered then is the result.
 
     Args:
         library: a `torch.library.Library` that may define operators, of the
@@ -67,13 +84,21 @@ def export_to_torch(registry: Registry, library: Any = None, *, select: Sequence
 
     Raises:
         SchemaError: C10E205 and others, schemas that torch cannot express, all of them.
-        RegistrationError: C10E301, torch has such an operator; C10E309, an
-            operator is of another namespace than *library*, or torch refuses it.
+        RegistrationError: C10E301, torch has such an operator; C10E304, there is
+            no torch; C10E309, an operator is of another namespace than
+            *library*, or torch refuses it.
     """
+    if not is_installed("torch"):
+        fact = f"the operators of `{registry.manifest.path}` cannot be registered: torch is not installed"
+        raise RegistrationError(Diagnostic("C10E304", fact, help="pip install torch"))
     import torch
 
     chosen = select_operators(registry.operators.values(), select)
     check_exportable([linked.decl for linked in chosen])
+    path, declared = registry.manifest.path.resolve(), {str(o.decl.name): _declared(o) for o in chosen}
+    for kept in _kept:
+        if library is None and (kept.registry, kept.declared) == (path, declared):
+            return kept.exported
     taken = set(torch._C._dispatch_get_all_op_names())
     findings = [found for linked in chosen for found in _torch_faults(linked.decl, library, taken)]
     if findings:
@@ -81,8 +106,17 @@ def export_to_torch(registry: Registry, library: Any = None, *, select: Sequence
     libraries = {library.ns: library} if library is not None else {}
     kernels = _register_all(chosen, libraries)
     exported = TorchExport(tuple(str(o.decl.name) for o in chosen), kernels, tuple(libraries.values()))
-    _kept.append(exported)
+    _kept.append(_Kept(path, declared, exported))
     return exported
+
+
+def _declared(linked: LinkedOperator) -> tuple[str, ...]:
+    """What makes an operator of a registry file the same as the one registered from it before."""
+    kernels = exported_kernels(linked).items()
+    return (
+        str(linked.decl.schema),
+        *(f"{key} {c.kernel.entry_point.folder}/{c.kernel.entry_point}" for key, c in kernels),
+    )
 
 
 def select_operators(operators: Iterable[LinkedOperator], select: Sequence[str]) -> list[LinkedOperator]:
@@ -130,15 +164,26 @@ def _torch_faults(operator: OperatorDecl, library: Any, taken: set[str]) -> list
         fact = f"`{name}` cannot be defined in a library of namespace `{library.ns}`"
         return [Diagnostic("C10E309", fact, operator.schema_span, help="leave `library` out")]
     if str(name) in taken:
-        fact = f"`{name}` cannot be registered with torch, which has an operator of that name"
-        return [Diagnostic("C10E301", fact, operator.schema_span, help="choose another namespace")]
+        return [_taken_by(operator)]
     try:
         read = str(torch._C.parse_schema(str(operator.schema)))
     except RuntimeError as error:
-        return list(_refused(operator, str(error).strip().splitlines()[0]).diagnostics)
+        return list(_refused(operator, error_text(error).strip().splitlines()[0]).diagnostics)
     if _say_the_same(read, operator.schema.to_torch_string()):
         return []
     return list(_refused(operator, f"it reads the schema as `{read}`").diagnostics)
+
+
+def _taken_by(operator: OperatorDecl) -> Diagnostic:
+    """The finding that torch has an operator of that name, and who registered it if we did."""
+    name = str(operator.name)
+    fact = f"`{name}` cannot be registered with torch, which has an operator of that name"
+    kept = next((kept for kept in _kept if name in kept.declared), None)
+    if kept is None:
+        return Diagnostic("C10E301", fact, operator.schema_span, help="choose another namespace")
+    note = f"c10cli registered it in this process, from `{kept.registry}`"
+    todo = "register it once: what torch has, it keeps until the process ends"
+    return Diagnostic("C10E301", fact, operator.schema_span, notes=(note,), help=todo)
 
 
 def _say_the_same(read: str, meant: str) -> bool:
@@ -168,7 +213,7 @@ def _register_all(chosen: Sequence[LinkedOperator], libraries: dict[str, Any]) -
         except (RuntimeError, ValueError) as error:
             for own in made:
                 own._destroy()
-            raise _refused(linked.decl, " ".join(str(error).split())) from error
+            raise _refused(linked.decl, " ".join(error_text(error).split())) from error
     return kernels
 
 

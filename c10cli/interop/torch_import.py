@@ -27,7 +27,9 @@ def import_torch(select: Sequence[str] = (), keys: Sequence[str] = DEFAULT_KEYS)
     """
     if not is_installed("torch"):
         raise ManifestError(
-            Diagnostic("C10E101", "there is no torch to import from", help="install torch, or name a file")
+            Diagnostic(
+                "C10E101", "there is no torch to import from", help="pip install torch, or name a file"
+            )
         )
     import torch
 

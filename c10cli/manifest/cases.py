@@ -6,7 +6,7 @@ import math
 import sys
 from typing import Any
 
-from c10cli.arrays.words import DTYPES, RESERVED_NAMES
+from c10cli.arrays.words import DTYPES, RESERVED_NAMES, is_exact
 from c10cli.errors import did_you_mean
 from c10cli.manifest.document import REFUSED, Node
 from c10cli.manifest.fields import Fields
@@ -32,6 +32,9 @@ def read_tolerance(fields: Fields, entry: dict[str, Any], owner: str) -> dict[st
     for dtype in table:
         if dtype not in DTYPES:
             fields.unknown("C10E106", f"dtype `{dtype}` in the tolerance of {owner}", dtype, DTYPES, table)
+        elif is_exact(dtype):
+            message = f"tolerance of {owner} has `{dtype}`, and integers and booleans are compared exactly"
+            fields.report("C10E106", message, fields.document.span(table, dtype, "key"), help="leave it out")
         what = f"`{dtype}` tolerance of {owner}"
         bounds = fields.mapping(table, dtype, what)
         if bounds is None:
@@ -81,7 +84,7 @@ def _read_case(
     if entry is None:
         return None
     fields.check_names(entry, what, CASE_FIELDS, required=("name", "inputs"))
-    name = fields.text(entry, "name", f"`name` of {what}")
+    name = fields.name(entry, "name", f"`name` of {what}")
     what = f"case `{name}` of {owner}" if name else what
     case = CaseDecl(
         name=name or "",
@@ -124,7 +127,24 @@ def _sweep_values(fields: Fields, table: dict[str, Any], name: str, what: str) -
         if type(value) not in _PLAIN_TYPES and value is not REFUSED:
             message = f"value {index + 1} of {what} must be {expected}, not {describe(value)}"
             fields.report("C10E106", message, fields.document.span(values, index))
+        elif type(value) is str:
+            fields.line(values, index, f"value {index + 1} of {what}")
+    _check_repeats(fields, values, "value", what)
     return tuple(value for value in values if type(value) in _PLAIN_TYPES)
+
+
+def _check_repeats(fields: Fields, values: list[Any], kind: str, what: str) -> None:
+    """Report what is twice in *values* as the ids of cases show it: ``1`` and ``"1"`` are one."""
+    first: dict[str, int] = {}
+    for index, value in enumerate(values):
+        if type(value) not in _PLAIN_TYPES or not str(value).isprintable():
+            continue
+        before = first.setdefault(str(value), index)
+        if before != index:
+            note = f"the first is at {fields.document.span(values, before)}"
+            message = f"{kind} `{value}` of {what} is given twice"
+            span = fields.document.span(values, index)
+            fields.report("C10E103", message, span, label="second one", notes=(note,), help="remove one")
 
 
 def _dtypes(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, ...]:
@@ -136,6 +156,7 @@ def _dtypes(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, ...]
     if not entry["dtypes"]:
         message = f"`dtypes` of {what} is an empty list"
         fields.report("C10E106", message, fields.document.span(entry, "dtypes"))
+    _check_repeats(fields, entry["dtypes"], "dtype", what)
     for index, dtype in enumerate(entry["dtypes"]):
         if type(dtype) is str and dtype.strip() and dtype not in DTYPES:
             span = fields.document.span(entry["dtypes"], index)
@@ -154,9 +175,9 @@ def _inputs(
     if schema is not None:
         known = [argument.name for argument in schema.arguments]
         fields.check_repeats(table, "argument", f"the inputs of {what}")
-        for name in table:
-            if name not in known:
-                fields.unknown("C10E104", f"argument `{name}` in the inputs of {what}", name, known, table)
+        for name in [name for name in table if name not in known]:
+            fields.unknown("C10E104", f"argument `{name}` in the inputs of {what}", name, known, table)
+            fields.read_as_meant(table, name, known)
         required = [argument.name for argument in schema.arguments if not argument.has_default]
         for name in required:
             if name not in table:

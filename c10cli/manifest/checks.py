@@ -17,6 +17,7 @@ from c10cli.dispatch.signature import mismatch
 from c10cli.errors import Diagnostic, ManifestError, did_you_mean
 from c10cli.manifest.document import Node, text_offsets
 from c10cli.manifest.entry_point import EntryPoint
+from c10cli.manifest.kinds import check_kinds
 from c10cli.manifest.locate import Missing, Unresolved, locate_source
 from c10cli.manifest.model import CaseDecl, KernelDecl, Manifest, OperatorDecl
 from c10cli.manifest.signature import Definition, SourceModule, read_module
@@ -201,14 +202,16 @@ def _check_cost(operator: OperatorDecl, result: CheckResult) -> None:
 def _check_case(operator: OperatorDecl, case: CaseDecl, result: CheckResult) -> None:
     used: set[str] = set()
     texts = {name: value for name, value in case.inputs.items() if isinstance(value, str)}
-    understood = True
+    faulty = []
     for name, text in texts.items():
         node = case.node.child("inputs")
         names = _check_expression(text, node, name, case.sweep, ARRAY_FUNCTIONS, result)
-        understood = understood and names is not None
+        if names is None:
+            faulty.append(name)
         used |= names or set()
+    result.diagnostics += check_kinds(operator, case, leave_out=faulty)
     for name in case.sweep:
-        if understood and name not in used:
+        if not faulty and name not in used:
             message = f"`{name}` in the sweep of case `{case.name}` of `{operator.name}` is used by no input"
             span = case.node.child("sweep").span(name, "key")
             result.diagnostics.append(Diagnostic("C10E110", message, span, help="use it or leave it out"))

@@ -28,11 +28,7 @@ _LINE_BREAK = re.compile(
     "\r\n|[\r\n\x85\u2028\u2029]"
 )  # what YAML 1.1, and so PyYAML's line count, breaks at
 # One match per character of the value, so that offsets inside it find their columns.
-_PIECES = {
-    PLAIN: re.compile("."),
-    "'": re.compile("''|."),
-    '"': re.compile(r"\\(?:x..|u.{4}|U.{8}|.)|."),
-}
+_PIECES = {PLAIN: ".", "'": "''|.", '"': r"\\(?:x..|u.{4}|U.{8}|.)|."}
 
 
 class _Refused:
@@ -144,7 +140,7 @@ class Document:
         if style == PLAIN:
             return list(range(column + 1, column + len(value) + 2))
         raw = (self.line(line + 1) or "")[column + 1 : end_column - 1]
-        columns = [column + 2 + match.start() for match in _PIECES[style].finditer(raw)]
+        columns = [column + 2 + match.start() for match in re.finditer(_PIECES[style], raw)]
         return [*columns, end_column] if len(columns) == len(value) else []
 
 

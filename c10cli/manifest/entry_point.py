@@ -17,8 +17,8 @@ _USUAL = re.compile(
     r"([A-Za-z_][\w/]*\w\.py):([A-Za-z_]\w*)", re.ASCII
 )  # the long way takes five times as long
 # After the first, a part may be a keyword: `torch:ops.aten.random.from` is found by its name.
-_INSTALLED = re.compile(r"([A-Za-z_]\w*):([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", re.ASCII)
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_INSTALLED = r"(?a:([A-Za-z_]\w*):([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))"
+_DRIVE = r"[A-Za-z]:[\\/]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def parse_entry_point(text: str, folder: Path, span: Span | None = None) -> Entr
     match = _USUAL.fullmatch(text)
     if match and not keyword.iskeyword(match[2]):
         return EntryPoint(text, match[1], None, match[2], folder, span)
-    match = _INSTALLED.fullmatch(text)
+    match = re.fullmatch(_INSTALLED, text)
     if match and not any(map(keyword.iskeyword, (match[1], match[2].partition(".")[0]))):
         return EntryPoint(text, None, match[1], match[2], folder, span)
     fault = _fault(text)
@@ -89,7 +89,7 @@ def _fault(text: str) -> tuple[str, str] | None:
     """What is wrong with *text*, and what to write instead."""
     if "://" in text:
         return "is a URL, and kernels are not downloaded", _WRITE
-    if text.startswith(("/", "\\", "~")) or _DRIVE.match(text):
+    if text.startswith(("/", "\\", "~")) or re.match(_DRIVE, text):
         return "is an absolute path", "write the path relative to the manifest"
     if ":" not in text:
         return "has no `:`", _WRITE
@@ -111,8 +111,8 @@ def _place_fault(place: str) -> tuple[str, str] | None:
         return None if _is_dotted(place) else ("does not begin with a module name", _WRITE)
     if posixpath.normpath(place).startswith("../"):
         return "leaves the folder of the manifest", "move the file beside the manifest or below it"
-    if "\0" in place:
-        return "has a null character", _WRITE
+    if not place.isprintable():
+        return "has a character that cannot be seen", _WRITE
     return None
 
 

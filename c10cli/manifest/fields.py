@@ -6,16 +6,20 @@ already had to refuse is passed over in silence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
-from c10cli.errors import Diagnostic, Span, did_you_mean
+from c10cli.errors import Diagnostic, Span, did_you_mean, near_names
 from c10cli.manifest.document import REFUSED, Document, Duplicate
 from c10cli.manifest.scalars import describe
 
 __all__ = ["Fields"]
 
 Mapping = dict[str, Any]
+
+# Control characters, line and paragraph breaks, marks that turn the direction, halves of characters.
+_UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 class Fields:
@@ -25,11 +29,12 @@ class Fields:
     ```c10::relu```; a result of None means absent or refused.
     """
 
-    __slots__ = ("document", "findings")
+    __slots__ = ("_guessed", "document", "findings")
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.findings = list(document.findings)
+        self._guessed: list[tuple[Mapping, str]] = []  # fields that `read_as_meant` named
 
     def report(
         self,
@@ -53,14 +58,26 @@ class Fields:
     def check_names(
         self, mapping: Mapping, owner: str, known: Collection[str], required: Collection[str] = ()
     ) -> None:
-        """Report repeated, unknown and missing fields of *mapping*."""
+        """Report repeated, unknown and missing fields of *mapping*; misspelt ones are then read as meant."""
         self.check_repeats(mapping, "field", owner)
-        for name in mapping:
-            if name not in known:
-                self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping)
+        for name in [name for name in mapping if name not in known]:
+            self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping)
+            self.read_as_meant(mapping, name, known)
         for name in required:
             if name not in mapping:
                 self.report("C10E105", f"field `{name}` of {owner} is missing", self.document.span(mapping))
+
+    def read_as_meant(self, mapping: Mapping, name: str, known: Collection[str]) -> None:
+        """Let the nearest of *known* stand for the unknown *name*, which is reported: one slip, one finding.
+
+        Otherwise `sweeep` would also make every name of the sweep an unknown one.
+        """
+        meant = next(iter(near_names(name, known)), None)
+        if meant is not None and meant not in mapping:
+            mapping[meant] = mapping.pop(name)
+            places = self.document.places[id(mapping)][1]
+            places[meant] = places[name]
+            self._guessed.append((mapping, meant))
 
     def check_repeats(self, mapping: Mapping, kind: str, owner: str) -> None:
         """Report the keys that *mapping* has more than once."""
@@ -85,7 +102,7 @@ class Fields:
         value = container.get(key, REFUSED) if type(container) is dict else container[key]
         if type(value) in kinds:
             return value
-        if value is not REFUSED:
+        if value is not REFUSED and not any(m is container and name == key for m, name in self._guessed):
             message = f"{what} must be {expected}, not {describe(value)}"
             self.report("C10E106", message, self.place(container, key))
         return None
@@ -107,6 +124,36 @@ class Fields:
             self.report("C10E106", f"{what} is empty", self.place(container, key))
             return None
         return value
+
+    def line(self, container: Any, key: str | int, what: str) -> str | None:
+        """The string at *key*, to be shown on one line: nothing in it moves the cursor or turns the text."""
+        text = self.text(container, key, what)
+        if text is None:
+            return None
+        text = text.removesuffix("\n")  # which YAML puts after a folded text
+        found = re.search(_UNSEEN, text)
+        if found is None:
+            return text
+        self._refuse(found[0], container, key, what)
+        return None
+
+    def name(self, container: Any, key: str | int, what: str) -> str | None:
+        """The string at *key*, to be a part of ids such as ``op/CPU/name/case[n=4]``: one word.
+
+        One of several words is reported, and serves to go on with.
+        """
+        text = self.text(container, key, what)
+        if text is None:
+            return None
+        odd = next((c for c in text if c.isspace() or c == "/" or not c.isprintable()), "")
+        if odd:
+            self._refuse(odd, container, key, what)
+        return text if text.isprintable() else None
+
+    def _refuse(self, character: str, container: Any, key: str | int, what: str) -> None:
+        shown = {" ": "a blank", "/": "`/`"}.get(character, f"U+{ord(character):04X}")
+        todo = "leave it out" if shown.startswith("U+") else "write one word, such as `a_b` or `a-b`"
+        self.report("C10E106", f"{what} has {shown} in it", self.place(container, key), help=todo)
 
     def flag(self, container: Mapping, key: str, what: str, default: bool) -> bool:
         """The boolean at *key*."""

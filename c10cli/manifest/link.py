@@ -34,12 +34,36 @@ class ManifestKernel:
         return self.kernel.entry_point.text
 
     def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
-        """The function, its cache creator and whether it is boxed; imports their modules."""
+        """The function, its cache creator and whether it is boxed; imports their modules.
+
+        Raises:
+            RegistrationError: C10E304, C10E305, C10E310, at its place in the manifest.
+        """
+        try:
+            loaded = self._load()
+            bind_kernel(self.schema, _Loaded(self.name, loaded))  # here, where the place is known
+        except RegistrationError as error:
+            raise _placed(error, self.kernel) from error
+        return loaded
+
+    def _load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
         cache = load_entry_point(self.kernel.cache) if self.kernel.cache else None
         function = load_entry_point(self.kernel.entry_point)
         if self.kernel.arrays == "torch" and callable(function) and not self.kernel.boxed:
             function = with_torch_objects(self.schema, function)
         return function, cache, self.kernel.boxed
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A kernel of a manifest whose modules are imported."""
+
+    name: str
+    kernel: tuple[KernelFunction, CacheCreator | None, bool]
+
+    def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
+        """The kernel."""
+        return self.kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +92,17 @@ class LinkedOperator:
         """The variant *name* of *dispatch_key*.
 
         Raises:
-            UnknownOperatorError: C10E403, there is none; with those there are.
+            UnknownOperatorError: C10E412, there is none; with those there are.
         """
         known = {c.kernel.name: c for c in self.candidates.get(dispatch_key, ())}
         if name in known:
             return known[name]
         listed = ", ".join(f"`{k}`" for k in known) or "none"
         fact = f"`{self.decl.name}` has no variant `{name}` for {dispatch_key}; there is {listed}"
-        raise UnknownOperatorError(Diagnostic("C10E403", fact, help=did_you_mean(name, known)), variant=name)
+        todo = f"see `c10 show {self.decl.name}`"
+        raise UnknownOperatorError(
+            Diagnostic("C10E412", fact, help=did_you_mean(name, known) or todo), variant=name
+        )
 
     def bind(self, kernel: KernelDecl) -> BoundKernel:
         """*kernel* of this operator, imported and checked against the schema.
@@ -83,10 +110,7 @@ class LinkedOperator:
         Raises:
             RegistrationError: C10E304, C10E305, C10E310, at its place in the manifest.
         """
-        try:
-            return bind_kernel(self.decl.schema, ManifestKernel(kernel, self.decl.schema))
-        except RegistrationError as error:
-            raise _placed(error, kernel) from error
+        return bind_kernel(self.decl.schema, ManifestKernel(kernel, self.decl.schema))
 
 
 @dataclass(frozen=True, slots=True)

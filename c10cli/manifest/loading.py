@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from c10cli.arrays.devices import is_installed
+from c10cli.dispatch.describe import error_text
 from c10cli.errors import C10Error, Diagnostic, RegistrationError, did_you_mean
 from c10cli.manifest.entry_point import EntryPoint
 
@@ -44,7 +46,9 @@ def load_entry_point(entry_point: EntryPoint) -> Any:
                 break
     except C10Error as error:
         raise _refused(entry_point, error) from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a module raises, it must not end the command
         raise _import_failed(entry_point, error) from error
     if value is _ABSENT:
         near = did_you_mean(part, [name for name in dir(owner) if not name.startswith("__")])
@@ -58,6 +62,8 @@ _ABSENT = object()
 def _import(entry_point: EntryPoint) -> ModuleType:
     """The module of *entry_point*; what is not installed may lie beside the manifest."""
     if entry_point.path is not None:
+        if entry_point.path.exists() and not entry_point.path.is_file():
+            raise _not_found(entry_point, f"kernel file {_shown(entry_point)} is no regular file")
         return _import_file(entry_point.path, entry_point.folder)
     module = str(entry_point.module)
     beside = entry_point.module_beside
@@ -106,7 +112,7 @@ _kernel_files = _KernelFiles()
 
 
 def _root_package(folder: Path) -> str:
-    name = f"{_ROOT}{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+    name = f"{_ROOT}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
     if name not in sys.modules:
         package = ModuleType(name, f"Kernels below {folder}.")
         package.__path__ = [str(folder)]
@@ -137,7 +143,7 @@ def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str
     if missing.startswith(_ROOT):
         file = f"{'/'.join(missing.split('.')[1:])}.py"
         return f"there is no `{file}`", "add the file, or correct the import"
-    text = _PRIVATE.sub("", str(error))
+    text = _PRIVATE.sub("", error_text(error))
     reason = f"{type(error).__name__}: {text}".splitlines()[0].removesuffix(": ")
     if missing and path is not None and path.with_name(f"{missing}.py").is_file():
         return reason, f"write `from . import {missing}`: the folder of a kernel is on no search path"
@@ -151,7 +157,7 @@ def _shown(entry_point: EntryPoint) -> str:
 
 
 def _not_found(entry_point: EntryPoint, fact: str, todo: str = "") -> RegistrationError:
+    place = "" if entry_point.span else str(entry_point)  # the line shown has it
     return RegistrationError(
-        Diagnostic("C10E304", fact, entry_point.span, place=str(entry_point), help=todo),
-        entry_point=entry_point.text,
+        Diagnostic("C10E304", fact, entry_point.span, place=place, help=todo), entry_point=entry_point.text
     )

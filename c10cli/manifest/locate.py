@@ -45,6 +45,8 @@ def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
 def _missing(path: Path, entry_point: EntryPoint) -> Missing:
     if path.is_dir():
         return Missing(f"kernel file `{entry_point.file}` is a folder")
+    if path.exists():  # reading a FIFO would wait
+        return Missing(f"kernel file `{entry_point.file}` is no regular file")
     beside = [entry.name for entry in path.parent.glob("*.py")]
     todo = did_you_mean(path.name, beside) or "create it, or correct the path"
     return Missing(f"kernel file `{entry_point.file}` does not exist", todo)

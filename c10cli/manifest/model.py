@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from c10cli.arrays.devices import Device, device_of
 from c10cli.errors import Diagnostic, Span
 from c10cli.manifest.document import Node
 from c10cli.manifest.entry_point import EntryPoint
 from c10cli.schema import Dialect, FunctionSchema, OperatorName
+
+if TYPE_CHECKING:
+    from c10cli.arrays.devices import Device
 
 __all__ = [
     "CaseDecl",
@@ -112,6 +115,8 @@ class KernelDecl:
     @property
     def device(self) -> Device:
         """What this machine has for the kernel's tensors."""
+        from c10cli.arrays.devices import device_of  # which listing does not ask
+
         return device_of(self.dispatch_key, self.arrays)
 
     @property

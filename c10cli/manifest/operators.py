@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from c10cli.arrays.devices import LIBRARIES
+from c10cli.arrays.words import LIBRARIES
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean
 from c10cli.manifest.cases import read_cases, read_tolerance
 from c10cli.manifest.document import REFUSED, Document, Node, text_offsets
 from c10cli.manifest.entry_point import EntryPoint, parse_entry_point
 from c10cli.manifest.fields import Fields
-from c10cli.manifest.model import Cost, Defaults, KernelDecl, OperatorDecl, Waiver
+from c10cli.manifest.model import Cost, Defaults, KernelDecl, OperatorDecl, Tolerance, Waiver
 from c10cli.manifest.scalars import describe
 from c10cli.schema import (
     Dialect,
@@ -48,6 +49,7 @@ _NAME = re.compile(r"\s*([A-Za-z_][\w.]*::[A-Za-z_][\w.]*)")
 
 
 _NO_DEFAULTS = Defaults()
+_NO_COST = Cost()
 
 
 def read_defaults(fields: Fields, root: dict[str, Any]) -> Defaults:
@@ -62,7 +64,7 @@ def read_defaults(fields: Fields, root: dict[str, Any]) -> Defaults:
 class OperatorReader:
     """Reads the operators of one document whose kernels are relative to *folder*."""
 
-    __slots__ = ("defaults", "document", "fields", "folder", "keys")
+    __slots__ = ("_seldom", "defaults", "document", "fields", "folder", "keys")
 
     def __init__(self, fields: Fields, folder: Path, defaults: Defaults = _NO_DEFAULTS) -> None:
         self.fields = fields
@@ -70,6 +72,13 @@ class OperatorReader:
         self.document: Document = fields.document
         self.folder = folder
         self.keys = DispatchKey.known_names()
+        self._seldom: tuple[tuple[str, Callable[[dict[str, Any], str], Any]], ...] = (
+            ("reference", self._reference),
+            ("tolerance", self._tolerance),
+            ("result_dtype", self._result_dtype),
+            ("cost", self._cost),
+            ("waive", self._waivers),
+        )
 
     def read(self, entries: list[Any]) -> list[OperatorDecl]:
         """The operators that can be read; the faults of the others are findings."""
@@ -83,34 +92,36 @@ class OperatorReader:
         owner = _owner(entry, index)
         self.fields.check_names(entry, owner, OPERATOR_FIELDS, required=("schema",))
         schema = self._schema(entry, owner)
-        summary = self.fields.text(entry, "summary", f"`summary` of {owner}") if "summary" in entry else ""
-        kernels = self._kernels(entry, owner)
-        reference = self._entry_point(entry, "reference", f"`reference` of {owner}")
-        tolerance = read_tolerance(self.fields, entry, owner)
-        result_dtype = _choice(
-            self.fields, entry, "result_dtype", f"`result_dtype` of {owner}", RESULT_DTYPES
-        )
-        cost = self._cost(entry, owner)
-        cases = read_cases(self.fields, entry, owner, schema)
-        waivers = self._waivers(entry, owner)
+        summary = self.fields.line(entry, "summary", f"`summary` of {owner}") if "summary" in entry else ""
+        kernels = self._kernels(entry, owner) if "kernels" in entry else ()
+        # Many fields are seldom there, and a manifest may have thousands of operators.
+        found = {name: read(entry, owner) for name, read in self._seldom if name in entry}
+        cases = read_cases(self.fields, entry, owner, schema) if "cases" in entry else ()
         if schema is None:
             return None
         return OperatorDecl(
             schema=schema,
             summary=summary or "",
             kernels=kernels,
-            reference=reference,
-            tolerance=tolerance,
-            cost=cost,
+            reference=found.get("reference"),
+            tolerance=found.get("tolerance", {}),
+            cost=found.get("cost", _NO_COST),
             cases=cases,
             node=Node(self.document, entry),
-            waivers=waivers,
-            result_dtype=result_dtype or "argument",
+            waivers=found.get("waive", ()),
+            result_dtype=found.get("result_dtype") or RESULT_DTYPES[0],
         )
 
+    def _reference(self, entry: dict[str, Any], owner: str) -> EntryPoint | None:
+        return self._entry_point(entry, "reference", f"`reference` of {owner}")
+
+    def _tolerance(self, entry: dict[str, Any], owner: str) -> dict[str, Tolerance]:
+        return read_tolerance(self.fields, entry, owner)
+
+    def _result_dtype(self, entry: dict[str, Any], owner: str) -> str:
+        return _choice(self.fields, entry, "result_dtype", f"`result_dtype` of {owner}", RESULT_DTYPES)
+
     def _waivers(self, entry: dict[str, Any], owner: str) -> tuple[Waiver, ...]:
-        if "waive" not in entry:
-            return ()
         from c10cli.manifest.waivers import read_waivers  # which knows the kinds of changes; few need it
 
         return read_waivers(self.fields, entry, owner)
@@ -229,7 +240,7 @@ class OperatorReader:
         arrays = _choice(self.fields, value, "arrays", f"`arrays` of the {what}", LIBRARIES)
         cache = self._entry_point(value, "cache", f"`cache` of the {what}")
         boxed = self.fields.flag(value, "boxed", f"`boxed` of the {what}", default=False)
-        name = self.fields.text(value, "name", f"`name` of the {what}")
+        name = self.fields.name(value, "name", f"`name` of the {what}")
         if ("cache" in value and cache is None) or value.get("boxed", False) is not boxed:
             return None
         return {"name": name, "requires": requires, "cache": cache, "boxed": boxed, "arrays": arrays}

@@ -7,6 +7,7 @@ scalars (`no`, `017`, `12:30`) and forgets where a value stood.
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +36,7 @@ MAX_DEPTH: Final = 50
 MAX_ALIASED: Final = 100_000  # nodes that aliases add, counted as if written out
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 # By a word of PyYAML's complaint.
 _SYNTAX_HELP: Final = {
     "mapping values": "quote a text that has `: ` in it, as every schema should be",
@@ -60,6 +61,9 @@ def load_document(path: Path, shown: str | None = None) -> Document:
     """The document in the file at *path*, which spans call *shown*; never raises for a fault of the file."""
     document = Document(shown if shown is not None else str(path))
     try:
+        # Opening a FIFO waits for somebody to write; a device may have no end.
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+            raise OSError(None, "it is no regular file")
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -306,7 +310,7 @@ def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Diagnostic:
 
 
 def _unprintable_finding(document: Document) -> Diagnostic:
-    match = _UNPRINTABLE.search(document.text)
+    match = re.search(_UNPRINTABLE, document.text)
     if match is None:  # pragma: no cover - the two lists of characters are the same
         return Diagnostic("C10E102", f"`{document.file}` is not YAML: unreadable character")
     message = f"control character U+{ord(match.group()):04X}, which YAML does not allow"

@@ -57,12 +57,15 @@ def parse_schema(
     Raises:
         SchemaError: with one diagnostic (C10E2xx) for the first fault; its
             facts ``start`` and ``end`` are offsets into *text*.
+        TypeError: *text* is no string.
 
     >>> str(parse_schema("c10::add(Tensor self,Tensor other,*,Scalar alpha=1)->Tensor"))
     'c10::add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor'
     """
     if dialect not in ("strict", "torch"):
         raise ValueError(f"a dialect is 'strict' or 'torch', not {dialect!r}")
+    if not isinstance(text, str):
+        raise TypeError(f"a schema is a text such as 'ns::f(Tensor x) -> Tensor', not {text!r:.80}")
     return _Parser(text, file, dialect, known_classes).declaration()
 
 

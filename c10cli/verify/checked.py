@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -32,23 +33,50 @@ def call_checked(
     values = [arguments[a.name] for a in schema.arguments]
     check_keys(schema, values)
     watch = MemoryWatch(schema, MEMORY)
-    watched, before = watch.begin(values)
+    snapshot = watch.snapshots(values)
+    before = snapshot(values)
     returns = check_returns(schema, kernel, _call(schema, kernel, function, arguments))
-    watch.end(kernel, values, returns, watched, before)
+    watch.check(kernel, values, returns, before, snapshot(values))
     return returns
 
 
 def _call(schema: FunctionSchema, kernel: str, function: Callable[..., Any], arguments: Arguments) -> Any:
     positional = [arguments[a.name] for a in schema.positional]
     keywords = {a.name: arguments[a.name] for a in schema.keyword_only}
+    process = os.getpid()
     try:
         return function(*positional, **keywords)
-    except KernelError:
+    except KeyboardInterrupt:
         raise
-    except (Exception, SystemExit) as error:  # a kernel must not end the command
-        told = call_errors.kernel_raised(schema, kernel, error, arguments)
-        raised = told.with_notes(f"raised at {_place(error)}")
-        raise KernelError(raised, operator=str(schema.name), kernel=kernel) from error
+    except BaseException as error:  # a kernel must not end the command
+        raise as_kernel_error(schema, kernel, error, arguments) from error
+    finally:
+        end_copies_of(process)
+
+
+def end_copies_of(process: int) -> None:
+    """End this process if it is not *process* but a copy: a kernel forked, and came back in both.
+
+    Two of them would go on with the caller's work, and after the next call four.
+    """
+    if os.getpid() != process:
+        os._exit(1)
+
+
+def as_kernel_error(
+    schema: FunctionSchema, kernel: str, error: BaseException, arguments: Arguments
+) -> KernelError:
+    """What *kernel* raised as a finding that names it: C10E501, or what c10cli itself found at its call."""
+    if isinstance(error, KernelError) and error.facts.get("operator") == str(schema.name):
+        # Of its boxed form or its returns; one that a kernel met elsewhere is what it raised.
+        named = [
+            d if f"`{kernel}`" in d.message else d.with_notes(f"the kernel is `{kernel}`")
+            for d in error.diagnostics
+        ]
+        return KernelError(*named, **{**error.facts, "kernel": kernel})
+    told = call_errors.kernel_raised(schema, kernel, error, arguments)
+    raised = told.with_notes(f"raised at {_place(error)}")
+    return KernelError(raised, operator=str(schema.name), kernel=kernel)
 
 
 def _place(error: BaseException) -> str:

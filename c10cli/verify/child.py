@@ -1,8 +1,13 @@
-"""Child processes that take items of work one by one: what one item does to its process, the others survive.
+"""Child processes that take items of work one by one.
+
+An item that ends its process leaves the others to a new one.  Until then they
+share it, and with it whatever they change there; what is to be the same for
+each, the module that does them puts back (see `Surroundings`).
 
 The parent sends one line of JSON on standard input; the child answers with
 JSON lines on its original standard output: ``{"begins": item}``, then
-``{"item": item, "result": …}``.  Whatever else is printed in the child goes to
+``{"item": item, "result": …}``; or once, instead of any item, ``{"refused": …}``,
+the findings of a job that cannot be done.  Whatever else is printed in the child goes to
 standard error, so that it cannot be taken for an answer.  The parent keeps
 the child's standard input open: when it ends, the parent is gone.
 """
@@ -17,9 +22,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, Final
+
+from c10cli import errors
+from c10cli.errors import C10Error, Diagnostic
 
 __all__ = ["Ended", "run_items", "serve"]
 
@@ -29,6 +38,11 @@ Fields = Mapping[str, Any]
 _START_UP_S = 120.0
 # For leaving, after the last answer; a thread that a kernel left behind may never.
 _LEAVING_S = 2.0
+
+# Of what a child says on standard error, the last lines are kept.
+_KEPT_LINES: Final = 20
+_LONGEST_LINE: Final = 1000
+_LONGEST_WORDS: Final = 300
 
 # The child searches the parent's folders for modules: `-m` would put the
 # current one first, where a `json.py` would shadow the standard library's.
@@ -65,6 +79,9 @@ def run_items(
     Args:
         job: what the child's `serve` hands on, as plain data.
         begins: called when an item begins.
+
+    Raises:
+        C10Error: what *module* found wrong with the job as a whole.
     """
     left = list(items)
     while left:
@@ -76,13 +93,25 @@ def run_items(
                     left.remove(current)
                     yield current, child.cause_of_end(timeout_s)
                     break
+                if "refused" in answer:
+                    raise _refusal(answer)
+                item = answer.get("begins", answer.get("item"))
+                if item not in left:  # whatever wrote it, nobody asked for it
+                    continue
                 if "begins" in answer:
-                    current, limit_s = answer["begins"], timeout_s
+                    current, limit_s = item, timeout_s
                     begins(current)
                     continue
-                left.remove(answer["item"])
+                left.remove(item)
                 current = left[0] if left else current
-                yield answer["item"], answer["result"]
+                yield item, answer["result"]
+
+
+def _refusal(answer: Fields) -> C10Error:
+    """The error that the child's `prepare` raised."""
+    family = getattr(errors, str(answer.get("family")), C10Error)
+    error: C10Error = family(*map(Diagnostic.from_dict, answer["refused"]))
+    return error
 
 
 def serve(prepare: Callable[[Fields], Callable[[int], Fields]]) -> None:
@@ -97,13 +126,21 @@ def serve(prepare: Callable[[Fields], Callable[[int], Fields]]) -> None:
     os.close(nothing)
     os.dup2(2, 1)
 
+    asked = os.getpid()
+
     def answer(**fields: object) -> None:
+        if os.getpid() != asked:  # a copy of this process that a kernel made, and that came back from it
+            os._exit(1)
         answers.write(json.dumps(fields, allow_nan=False) + "\n")
         answers.flush()
 
     job = json.loads(parent.readline())
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    do_item = prepare(job)
+    try:
+        do_item = prepare(job)
+    except C10Error as error:
+        answer(refused=[d.as_dict() for d in error.diagnostics], family=type(error).__name__)
+        return
     for item in job["items"]:
         answer(begins=item)
         answer(item=item, result=do_item(item))
@@ -120,14 +157,14 @@ class _Child:
 
     def __init__(self, module: str, job: Fields) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, module, *sys.path],
+            [sys.executable, *_interpreter_flags(), "-c", _START, module, *sys.path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # so that what a kernel starts can be ended with it
         )
         self._answers: queue.Queue[Fields | None] = queue.Queue()
-        self._errors: list[str] = []
+        self._errors: deque[str] = deque(maxlen=_KEPT_LINES)
         self._timed_out = self._ended = False
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None  # all three were asked for
@@ -160,7 +197,7 @@ class _Child:
         code = self._process.returncode
         if self._timed_out:
             return Ended(True, f"took longer than {timeout_s:g} s and was stopped")
-        words = f"; its last words: {self._errors[-1]}" if self._errors else ""
+        words = f"; its last words: {_last_words(self._errors)}" if self._errors else ""
         if code < 0:
             return Ended(False, f"the process was killed by {_signal_name(-code)}{words}")
         return Ended(False, f"the process ended with exit code {code}{words}")
@@ -190,16 +227,46 @@ class _Child:
     def _read_answers(self, pipe: IO[bytes]) -> None:
         for line in pipe:
             try:
-                self._answers.put(json.loads(line))
+                answer = json.loads(line)
             except ValueError:  # cut short by the process's end
                 break
+            if isinstance(answer, dict):
+                self._answers.put(answer)
         self._answers.put(None)
 
     def _read_errors(self, pipe: IO[bytes]) -> None:
-        for line in pipe:
-            text = line.decode(errors="replace").strip()
-            if text:
-                self._errors = [*self._errors[-19:], text]
+        begun = False
+        while piece := pipe.readline(_LONGEST_LINE):  # a line without end would fill the memory
+            text = piece.decode(errors="replace").strip()
+            if text and not begun:
+                self._errors.append(text)
+            begun = not piece.endswith(b"\n")
+
+
+def _last_words(lines: Sequence[str]) -> str:
+    """The last line that says what happened; an error's notes and help come after that."""
+    said = (line for line in reversed(lines) if not line.startswith(("note:", "help:", "-->")))
+    return next(said, lines[-1])[:_LONGEST_WORDS]
+
+
+def _interpreter_flags() -> list[str]:
+    """The options of this interpreter that change what a program does in it."""
+    flags = sys.flags
+    letters = {
+        "I": flags.isolated,
+        "E": flags.ignore_environment and not flags.isolated,
+        "s": flags.no_user_site and not flags.isolated,
+        "S": flags.no_site,
+        "B": flags.dont_write_bytecode,
+        "b": flags.bytes_warning,
+        "O": flags.optimize,
+    }
+    options = [f"-{letter * int(times)}" for letter, times in letters.items() if times]
+    for warning in sys.warnoptions:
+        options += ["-W", warning]
+    for name, value in sys._xoptions.items():
+        options += ["-X", name if value is True else f"{name}={value}"]
+    return options
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from c10cli.arrays.expression import evaluate, parse_expression
 from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.model import OperatorDecl
-from c10cli.verify.inputs import Arguments, tensors_of
+from c10cli.verify.inputs import Arguments, shapes_text, tensors_of
 
 
 def evaluate_cost(decl: OperatorDecl, arguments: Arguments) -> tuple[float | None, float | None]:
     """Bytes and operations of a call with *arguments*; None where the manifest does not say.
 
     Raises:
-        ManifestError: C10E110, an expression cannot be evaluated.
+        ManifestError: C10E110, an expression cannot be evaluated, or gives no
+            finite number from 0 up; at its place in the manifest.
     """
-    return _evaluate(decl.cost.bytes, arguments), _evaluate(decl.cost.flops, arguments)
+    return _evaluate(decl, "bytes", arguments), _evaluate(decl, "flops", arguments)
 
 
-def _evaluate(text: str | None, arguments: Arguments) -> float | None:
+def _evaluate(decl: OperatorDecl, which: Literal["bytes", "flops"], arguments: Arguments) -> float | None:
+    text = getattr(decl.cost, which)
     if text is None:
         return None
     functions: dict[str, Callable[..., object]] = {"nbytes": _nbytes, "size": _size, "dim": _dim}
-    return float(evaluate(parse_expression(text), arguments, functions=functions))
+    try:
+        return _as_amount(text, evaluate(parse_expression(text), arguments, functions=functions))
+    except ManifestError as error:
+        span = decl.node.child("cost").span(which)
+        note = f"the arguments are {shapes_text(arguments)}"
+        raise ManifestError(*(replace(d, span=span).with_notes(note) for d in error.diagnostics)) from error
+
+
+def _as_amount(text: str, value: object) -> float:
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    with contextlib.suppress(OverflowError):  # of an integer that no float can hold
+        if plain and 0 <= (amount := float(value)) < math.inf:  # type: ignore[arg-type]
+            return amount
+    came = f"{value!s:.40}" if isinstance(value, int | float | complex) else f"a {type(value).__name__}"
+    raise ManifestError(
+        Diagnostic("C10E110", f"a cost is a finite number from 0 up, and `{text}` gives {came}")
+    )
 
 
 def _nbytes(value: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 from collections.abc import Iterator, Mapping
@@ -82,6 +83,9 @@ def _findings_at(span: Span, point: CasePoint) -> Iterator[None]:
     try:
         yield
     except (ManifestError, ArgumentError) as error:
+        argument = error.facts.get("argument")
+        if argument in point.case.inputs:
+            span = point.case.node.child("inputs").span(argument)
         placed = [replace(d, span=span).with_notes(f"in case {point.label}") for d in error.diagnostics]
         raise type(error)(*placed, **error.facts) from (error.__cause__ or error)
 
@@ -135,22 +139,30 @@ def _placed(value: Any, dispatch_key: DispatchKey | str, library: str) -> Any:
 
 def copy_tensors(arguments: Arguments) -> Arguments:
     """*arguments* with a copy of every tensor, for operators that write theirs."""
-    return {name: _copied(value) for name, value in arguments.items()}
+    return {name: copied(value) for name, value in arguments.items()}
 
 
-def _copied(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_copied(element) for element in value]
-    if not is_tensor(value):
-        return value
-    return value.clone() if hasattr(value, "clone") else value.copy()
+def copied(value: Any) -> Any:
+    """*value* with a copy of every tensor in it, however deep."""
+    if is_tensor(value):
+        copying = getattr(value, "clone", None) or getattr(value, "copy", None)
+        return copying() if copying else copy.deepcopy(value)
+    if isinstance(value, Mapping):
+        return {key: copied(element) for key, element in value.items()}
+    if isinstance(value, list):
+        return [copied(element) for element in value]
+    return tuple(map(copied, value)) if isinstance(value, tuple) else value
 
 
 def tensors_of(value: Any) -> list[Any]:
-    """The tensors in an argument or a result: itself, or those of its list."""
-    if isinstance(value, list | tuple):
-        return [element for element in value if is_tensor(element)]
-    return [value] if is_tensor(value) else []
+    """The tensors in an argument or a result: itself, or those of its lists and dictionaries."""
+    if is_tensor(value):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        return []
+    return [tensor for element in value for tensor in tensors_of(element)]
 
 
 def shapes_text(arguments: Arguments) -> str:

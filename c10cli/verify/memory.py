@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from c10cli.arrays.placement import to_numpy
-from c10cli.dispatch.checked import MemoryCheck
+from c10cli.dispatch.checked import MemoryCheck, Snapshot
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.tensor_types import is_tensor, key_of
 from c10cli.errors import ArgumentError
@@ -21,22 +21,32 @@ __all__ = ["MEMORY"]
 class _NumpyMemory:
     """The `MemoryCheck` of tensors that NumPy can read; what it cannot read counts as untouched."""
 
-    def snapshot(self, values: Sequence[Any]) -> list[Any]:
+    def snapshots(self, types: tuple[type, ...], indices: tuple[int, ...]) -> Snapshot:
         """Dtype, shape and bytes of a tensor, so that nan is nan and -0.0 is not 0.0; see `MemoryCheck`."""
-        array = np.ndarray
-        return [(v.dtype, v.shape, v.tobytes()) if type(v) is array else _snapshot(v) for v in values]
+        return _snapshots(types, indices)
 
-    def shared(self, pairs: Sequence[tuple[Any, Any]]) -> int | None:
+    def shared(
+        self, returns: Sequence[Any], values: Sequence[Any], pairs: Sequence[tuple[int, int]]
+    ) -> tuple[int, int] | None:
         """Tensors that are no plain arrays in host memory share it only if they are one object."""
-        array = np.ndarray
-        for index, (left, right) in enumerate(pairs):
-            if type(left) is array and type(right) is array and left.flags.owndata and right.flags.owndata:
+        for pair in pairs:
+            left, right = returns[pair[0]], values[pair[1]]
+            if type(left) is type(right) is np.ndarray and left.flags.owndata and right.flags.owndata:
                 overlap = left is right  # a sixth of what NumPy's own question costs
             else:
                 overlap = any(_overlap(one, other) for one in tensors_of(left) for other in tensors_of(right))
             if overlap:
-                return index
+                return pair
         return None
+
+
+@functools.lru_cache(maxsize=256)
+def _snapshots(types: tuple[type, ...], indices: tuple[int, ...]) -> Snapshot:
+    """Written out for arrays: a loop over them would cost as much again."""
+    array = "(v[{i}].dtype, v[{i}].shape, v[{i}].tobytes())"
+    parts = [(array if types[i] is np.ndarray else "snapshot(v[{i}])").format(i=i) for i in indices]
+    taken: Snapshot = eval(f"lambda v: ({''.join(f'{part}, ' for part in parts)})", {"snapshot": _snapshot})
+    return taken
 
 
 def _snapshot(value: Any) -> Any:
@@ -55,12 +65,14 @@ _CONSTANT = (bool, int, float, complex, str, bytes)
 def _overlap(left: Any, right: Any) -> bool:
     if left is right:
         return True
-    if not all(_has_memory(type(t)) and key_of(t) is DispatchKey.CPU for t in (left, right)):
-        return False
-    left, right = _readable(left), _readable(right)
+    left, right = _in_host_memory(left), _in_host_memory(right)
     if left is None or right is None:
         return False
     return np.may_share_memory(left, right) and np.shares_memory(left, right, max_work=-1)
+
+
+def _in_host_memory(tensor: Any) -> Any:
+    return _readable(tensor) if key_of(tensor) is DispatchKey.CPU else None
 
 
 @functools.lru_cache(maxsize=256)

@@ -8,34 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.arrays.compare import compare_arrays
-from c10cli.arrays.placement import to_numpy
-from c10cli.dispatch.describe import describe, dtype_name
-from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.dispatch.describe import describe
 from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.loading import load_entry_point
-from c10cli.manifest.model import OperatorDecl, Tolerance
+from c10cli.manifest.model import OperatorDecl
 from c10cli.schema import FunctionSchema
 from c10cli.verify.checked import call_checked
+from c10cli.verify.difference import Difference, find_difference
 from c10cli.verify.inputs import (
     Arguments,
     CasePoint,
+    copied,
     copy_tensors,
     make_arguments,
     place_arguments,
-    tensors_of,
 )
-
-# Where a manifest has no tolerance for a dtype: some ten times the rounding of one operation.
-_DEFAULT_TOLERANCE = {
-    "float64": Tolerance(1e-12, 1e-13),
-    "float32": Tolerance(1e-5, 1e-6),
-    "float16": Tolerance(5e-3, 1e-3),
-    "bfloat16": Tolerance(4e-2, 1e-2),
-    "complex64": Tolerance(1e-5, 1e-6),
-    "complex128": Tolerance(1e-12, 1e-13),
-}
-_EXACT = Tolerance(0.0, 0.0)
+from c10cli.verify.results import Call, KeptCall, check_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +49,17 @@ def expect(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Expectatio
         KernelError: C10E508, the reference raised or gave something else than the schema says.
         ManifestError, ArgumentError, RegistrationError: see `make_arguments`, `load_entry_point`.
     """
-    arguments = make_arguments(decl, point, seed=seed)
+    return expect_of(decl, point, make_arguments(decl, point, seed=seed))
+
+
+def expect_of(decl: OperatorDecl, point: CasePoint, arguments: Arguments) -> Expectation:
+    """The reference's results for *arguments*, which it gets copies of and whose results are copied.
+
+    A reference may keep its output buffer, and write into it at its next call.
+
+    Raises:
+        KernelError, RegistrationError: see `expect`.
+    """
     if decl.reference is None:
         return Expectation(point, arguments, None)
     reference = load_entry_point(decl.reference)
@@ -80,7 +78,8 @@ def expect(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Expectatio
             ),
             operator=str(decl.name),
         ) from error
-    return Expectation(point, arguments, returns, _written(decl.schema, given, returns))
+    written = {name: copied(value) for name, value in _written(decl.schema, given, returns).items()}
+    return Expectation(point, arguments, copied(returns), written)
 
 
 def _giving_arrays(reference: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,6 +114,7 @@ def check_kernel(
     expectation: Expectation,
     *,
     arrays: str = "",
+    twice: bool = False,
 ) -> tuple[Diagnostic, ...]:
     """Where *function* differs from the reference on the arguments of *expectation*.
 
@@ -123,22 +123,36 @@ def check_kernel(
         function: takes the schema's arguments.
         dispatch_key: where the arguments are placed.
         arrays: the library whose tensors it takes; empty: the usual one of the key.
+        twice: call it a second time, and see what became of the first call.
 
     Raises:
         KernelError: the call breaks what the schema promises; see `call_checked`.
             Its cause is what the kernel raised.
         DispatchError: C10E607, this machine makes no tensor of *dispatch_key*.
     """
-    arguments = place_arguments(copy_tensors(expectation.arguments), dispatch_key, arrays)
-    try:
+
+    def call() -> Call:
+        arguments = place_arguments(copy_tensors(expectation.arguments), dispatch_key, arrays)
         returns = call_checked(decl.schema, kernel, function, arguments)
+        check_results(decl.schema, kernel, arguments, returns)
+        return Call(arguments, returns)
+
+    try:
+        first = call()
+        found = find_differences(decl, kernel, first.arguments, first.returns, expectation)
+        if found or not twice:
+            return found
+        kept = KeptCall(decl.schema, kernel, first)
+        second = call()
+        kept.check(second)
     except KernelError as error:
         noted = [d.with_notes(f"in case {expectation.point.label}") for d in error.diagnostics]
         raise KernelError(*noted, **error.facts) from (error.__cause__ or error)
-    return _differences(decl, kernel, arguments, returns, expectation)
+    found = find_differences(decl, kernel, second.arguments, second.returns, expectation)
+    return tuple(finding.with_notes("only in the second call with the same contents") for finding in found)
 
 
-def _differences(
+def find_differences(
     decl: OperatorDecl,
     kernel: str,
     arguments: Arguments,
@@ -155,91 +169,22 @@ def _differences(
         )
     ]
     compared += [(f"argument `{n}`", arguments[n], expected) for n, expected in expectation.written.items()]
-    shared = _shared_float(arguments) if decl.result_dtype == "argument" else ""
     found = []
     for what, actual, expected in compared:
-        fact = _other_dtype(actual, expected, shared)
-        todo = _KEEP_DTYPE if fact else ""
-        fact = fact or _difference(decl, actual, expected)
-        if fact:
-            found.append(_wrong(decl, kernel, what, fact, expectation, todo))
+        difference = find_difference(decl, arguments, actual, expected)
+        if difference:
+            found.append(_wrong(decl, kernel, what, difference, expectation))
     return tuple(found)
 
 
-_KEEP_DTYPE = "return the arguments' dtype, or write `result_dtype: any` in the operator"
-
-
-def _shared_float(arguments: Arguments) -> str:
-    """The floating dtype of all tensor arguments that have one; empty where they have several or none."""
-    dtypes = {dtype_name(t.dtype) for value in arguments.values() for t in tensors_of(value)}
-    floats = {dtype for dtype in dtypes if _is_float(dtype)}
-    return floats.pop() if len(floats) == 1 else ""
-
-
-def _other_dtype(actual: Any, expected: Any, shared: str) -> str:
-    """What is said of a floating result in neither the arguments' dtype nor one that the reference states.
-
-    A reference computes in float64, so float64 of its own states nothing.
-    """
-    if not (shared and is_tensor(actual) and is_tensor(expected)):
-        return ""
-    dtype, stated = dtype_name(actual.dtype), dtype_name(expected.dtype)
-    if (
-        not _is_float(dtype)
-        or not _is_float(stated)
-        or dtype in (shared, stated if stated != "float64" else "")
-    ):
-        return ""
-    return f"the dtype is {dtype} where the arguments are {shared}"
-
-
-def _is_float(dtype: str) -> bool:
-    return dtype.startswith(("float", "bfloat"))
-
-
-def _difference(decl: OperatorDecl, actual: Any, expected: Any) -> str:
-    got, wanted = _arrays(actual), _arrays(expected)
-    if len(got) != len(wanted):
-        return f"{len(got)} values where the reference gives {len(wanted)}"
-    for one, other in zip(got, wanted, strict=True):
-        if _kind(one) != _kind(other):
-            return f"the dtype is {one.dtype} where the reference gives {other.dtype}"
-        if _kind(one) in "USO":
-            if one != other:
-                return f"it is {one!s} where the reference gives {other!s}"
-            continue
-        tolerance = tolerance_of(decl, one.dtype.name)
-        mismatch = compare_arrays(one, other, rtol=tolerance.rtol, atol=tolerance.atol)
-        if mismatch:
-            return mismatch.fact
-    return ""
-
-
-def _arrays(value: Any) -> list[Any]:
-    """A result as arrays to compare: tensors read, anything else as 0-d arrays, None left out."""
-    elements = value if isinstance(value, list | tuple) else [value]
-    return [to_numpy(e) if is_tensor(e) else np.asarray(e) for e in elements if e is not None]
-
-
-def _kind(array: Any) -> str:
-    """The dtype's kind; what is no kind of NumPy's own (bfloat16) is a float."""
-    kind = str(array.dtype.kind)
-    return {"u": "i", "V": "f"}.get(kind, kind)
-
-
-def tolerance_of(decl: OperatorDecl, dtype: str) -> Tolerance:
-    """How far a result of *dtype* may be from the reference: the manifest's word, or the default."""
-    return decl.tolerance.get(dtype, _DEFAULT_TOLERANCE.get(dtype, _EXACT))
-
-
 def _wrong(
-    decl: OperatorDecl, kernel: str, what: str, fact: str, expectation: Expectation, todo: str = ""
+    decl: OperatorDecl, kernel: str, what: str, difference: Difference, expectation: Expectation
 ) -> Diagnostic:
     shown = ", ".join(f"`{n}`: {describe(v)}" for n, v in expectation.arguments.items())
     return Diagnostic(
         "C10E504",
-        f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {fact}",
+        f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {difference.fact}",
         place=f"case {expectation.point.label} of {decl.name}",
         notes=(f"the arguments are {shown}",),
-        help=todo or "correct the kernel, or widen `tolerance:` with a reason",
+        help=difference.help or "correct the kernel, or widen `tolerance:` with a reason",
     )

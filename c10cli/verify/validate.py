@@ -12,6 +12,7 @@ from c10cli.manifest.link import Candidate, LinkedOperator, link_manifest
 from c10cli.manifest.load import load_manifest
 from c10cli.manifest.model import KernelDecl, Manifest
 from c10cli.verify.child import Ended, Fields, run_items
+from c10cli.verify.same_manifest import manifest_digest
 
 __all__ = ["SkippedCheck", "Validation", "validate"]
 
@@ -42,6 +43,7 @@ class Validation:
     Args:
         static, bound, run: kernels that went through each stage.
         cases: calls compared with the reference.
+        left_out: why no kernel was bound, and so none run; empty where that was done.
     """
 
     registry: Path
@@ -51,8 +53,14 @@ class Validation:
     bound: int = 0
     run: int = 0
     cases: int = 0
+    left_out: str = ""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     skipped: list[SkippedCheck] = field(default_factory=list)
+
+    @property
+    def checked_nothing(self) -> bool:
+        """Whether the registry has nothing that could have been checked."""
+        return self.ok and not self.operators
 
     @property
     def ok(self) -> bool:
@@ -90,12 +98,16 @@ def validate(
     faults = _check_sources(validation, loaded.manifest)
     # A manifest with faults is not registered, so there is nothing to bind its kernels to.
     if not loaded.own:
-        checking = _Checking(validation, link_manifest(loaded.manifest).kernels(), faults)
+        digest = manifest_digest(loaded.manifest)
+        checking = _Checking(validation, link_manifest(loaded.manifest).kernels(), faults, digest)
         if static:
+            validation.left_out = "not asked for (--static)"
             checking.skip_all("only the sources were checked")
         else:
             checking.run_all(run, timeout_s, seed, begins)
         validation.diagnostics += checking.missing(require)
+    else:
+        validation.left_out = "the manifest has findings"
     validation.diagnostics = _in_order(validation.diagnostics)
     return validation
 
@@ -144,10 +156,11 @@ def _places(kernel: KernelDecl) -> set[str]:
 class _Checking:
     """The stages that import: kernels are bound, and run, in child processes."""
 
-    def __init__(self, validation: Validation, kernels: Kernels, faults: _Faults) -> None:
+    def __init__(self, validation: Validation, kernels: Kernels, faults: _Faults, digest: str) -> None:
         self._validation = validation
         self._kernels = kernels
         self._faults = faults
+        self._digest = digest
         self._not_run: list[SkippedCheck] = []
 
     def skip_all(self, reason: str) -> None:
@@ -160,6 +173,7 @@ class _Checking:
         reasons = {place: self._why_not_run(place, run) for place in places}
         job = {
             "registry": str(self._validation.registry),
+            "digest": self._digest,
             "run": [place for place in places if not reasons[place]],
             "seed": seed,
         }
@@ -198,7 +212,7 @@ class _Checking:
         if not device.available:
             return device.reason
         if not run:
-            return "not asked for"
+            return "not asked for (--no-run)"
         faulty = str(linked.decl.name) in self._faults.operators
         return "the operator's reference or cases have findings" if faulty else ""
 
@@ -212,7 +226,7 @@ class _Checking:
         if not answer["bound"]:
             return
         validation.bound += 1
-        validation.cases += answer["cases"]
+        validation.cases += answer["compared"]
         if reason or not answer["cases"]:
             none = "no case could be made" if answer["shared"] else "the operator has no cases"
             self._skip(place, "run", reason or none)
@@ -245,7 +259,9 @@ def _fatal(linked: LinkedOperator, candidate: Candidate, ended: Ended) -> Diagno
         "C10E501",
         f"kernel `{kernel.name}` of `{linked.decl.name}` ended its process: {ended.reason}",
         kernel.span,
-        help="run it alone with `c10 call`, under a debugger",
+        help="give it more time with --timeout"
+        if ended.timed_out
+        else "run it alone with `c10 call`, under a debugger",
     )
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from c10cli.dispatch import DispatchKey, OpKernel
-from c10cli.errors import C10Error, Diagnostic
+from c10cli.errors import C10Error, Diagnostic, ManifestError
 from c10cli.manifest.link import Candidate, LinkedOperator, load_registry
+from c10cli.manifest.model import KernelDecl, OperatorDecl
 from c10cli.verify.child import Fields, serve
+from c10cli.verify.cost import evaluate_cost
 from c10cli.verify.inputs import CasePoint, case_points
 from c10cli.verify.reference import Expectation, check_kernel, expect
+from c10cli.verify.same_manifest import check_same
+from c10cli.verify.surroundings import Surroundings
 
 
 def prepare(job: Fields) -> Callable[[int], Fields]:
@@ -20,14 +25,22 @@ def prepare(job: Fields) -> Callable[[int], Fields]:
     is wrong with the kernel under ``findings``, and what is wrong with the
     operator's reference or cases, and so with no kernel, under ``shared``.
     """
-    kernels = load_registry(job["registry"]).kernels()
+    registry = load_registry(job["registry"])
+    check_same(registry.manifest, job["digest"])
+    kernels = registry.kernels()
     expectation_of = _remembering(job["seed"])
+    surroundings = _Modules()
 
     def check(place: int) -> Fields:
+        with surroundings.of(kernels[place][1].kernel):
+            return check_alone(place)
+
+    def check_alone(place: int) -> Fields:
         linked, candidate = kernels[place]
         checked = _Checked()
         try:
             bound = linked.bind(candidate.kernel)
+            surroundings.are_those_of(candidate.kernel)
         except C10Error as error:
             checked.findings += error.diagnostics
             return checked.as_fields()
@@ -40,12 +53,47 @@ def prepare(job: Fields) -> Callable[[int], Fields]:
     return check
 
 
+class _Modules:
+    """Surroundings for one kernel after the other: as at the start, and as its module left them.
+
+    What a module does when it is imported (a folder for the search path, a
+    variable for a library) is done once, and meant for all kernels in it.
+    """
+
+    def __init__(self) -> None:
+        self._start = Surroundings.read()
+        self._imported: dict[str, Surroundings] = {}
+
+    @contextmanager
+    def of(self, kernel: KernelDecl) -> Iterator[None]:
+        """Those of *kernel*, until the end of the block."""
+        self._imported.get(_module(kernel), self._start).restore()
+        try:
+            yield
+        finally:
+            self._start.restore()
+
+    def are_those_of(self, kernel: KernelDecl) -> None:
+        """Remember the present ones for the kernels of *kernel*'s module, which has just been imported."""
+        self._imported.setdefault(_module(kernel), Surroundings.read())
+
+
+def _module(kernel: KernelDecl) -> str:
+    return str(kernel.entry_point.path or kernel.entry_point.module)
+
+
 @dataclass
 class _Checked:
-    """What became of one kernel."""
+    """What became of one kernel.
+
+    Args:
+        cases: calls made.
+        compared: those of them whose results were compared with the reference's.
+    """
 
     bound: bool = False
     cases: int = 0
+    compared: int = 0
     findings: list[Diagnostic] = field(default_factory=list)
     shared: list[Diagnostic] = field(default_factory=list)
 
@@ -53,6 +101,7 @@ class _Checked:
         return {
             "bound": self.bound,
             "cases": self.cases,
+            "compared": self.compared,
             "findings": [d.as_dict() for d in _counted(self.findings, by_message=True)],
             "shared": [d.as_dict() for d in _counted(self.shared)],
         }
@@ -103,19 +152,32 @@ def _run(
     kernel: OpKernel,
     expectation_of: ExpectationOf,
 ) -> None:
-    """Compare *kernel* with the reference on the operator's cases."""
+    """Compare *kernel* with the reference on the operator's cases; the first case is called twice."""
     name, key, arrays = candidate.kernel.name, candidate.kernel.dispatch_key, candidate.kernel.arrays
     for index, point in enumerate(case_points(linked.decl)):
         expectation = expectation_of(linked, index, point)
         if isinstance(expectation, C10Error):
             checked.shared += expectation.diagnostics
             continue
+        if point.case.bench:
+            checked.shared += _cost_findings(linked.decl, expectation)
+        twice = not checked.cases
         checked.cases += 1
+        checked.compared += expectation.returns is not None
         try:
-            found = check_kernel(linked.decl, name, kernel, key, expectation, arrays=arrays)
+            found = check_kernel(linked.decl, name, kernel, key, expectation, arrays=arrays, twice=twice)
         except C10Error as error:
             found = error.diagnostics
         checked.findings += [d if d.span else replace(d, span=candidate.kernel.span) for d in found]
+
+
+def _cost_findings(decl: OperatorDecl, expectation: Expectation) -> tuple[Diagnostic, ...]:
+    """What is wrong with the operator's cost on a case that is timed; others need none."""
+    try:
+        evaluate_cost(decl, expectation.arguments)
+    except ManifestError as error:
+        return tuple(d.with_notes(f"in case {expectation.point.label}") for d in error.diagnostics)
+    return ()
 
 
 if __name__ == "__main__":

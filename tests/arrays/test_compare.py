@@ -89,3 +89,21 @@ def test_a_view_has_dtype_shape_and_the_ends():
 
 def test_a_view_of_a_small_array_is_whole():
     assert view_of(np.array([[1, 2], [3, 4]])) == "int64[2, 2]\n[[1, 2],\n [3, 4]]"
+
+
+def test_what_is_no_number_is_compared_exactly():
+    words = np.array(["a", "b"])
+    assert compare_arrays(words, words.copy(), rtol=1, atol=1) is None
+    assert compare_arrays(words, np.array(["a", "c"]), rtol=1, atol=1).index == (1,)
+    days = np.array(["2025-01-01"], "M8[D]")
+    assert compare_arrays(days, days + 1, rtol=1, atol=1) is not None
+
+
+class Agreeable(np.ndarray):
+    def __array_ufunc__(self, *args, **kwargs):
+        return np.ones(self.shape, bool)
+
+
+def test_a_subclass_does_not_decide_how_it_compares():
+    mismatch = compare_arrays(np.zeros(2).view(Agreeable), np.ones(2), rtol=0, atol=0)
+    assert mismatch.fact.startswith("2 of 2 elements differ")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from c10cli.arrays.expression import evaluate, find_unknown_names, parse_expression
+from c10cli.arrays.expression import evaluate, find_unknown_names, makes_array, parse_expression
 from c10cli.arrays.words import COST_FUNCTIONS
 from c10cli.errors import ManifestError
 
@@ -191,3 +191,18 @@ def test_a_functions_own_complaint_names_it_and_its_place():
     finding = fault("[1, randn(-2)]")
     assert finding.message == "`randn`: size -2 is negative, in `[1, randn(-2)]`"
     assert finding.span.column == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "is_array"),
+    [
+        ("randn(2)", True),
+        ("-ones(1) * 2", True),
+        ("2 * n", False),
+        ("n", False),
+        ("[ones(2)]", False),
+        ("3", False),
+    ],
+)
+def test_the_outermost_function_tells_whether_the_value_is_an_array(text, is_array):
+    assert makes_array(parse_expression(text)) is is_array

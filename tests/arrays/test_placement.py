@@ -148,3 +148,23 @@ def test_a_sparse_tensor_of_torch_keeps_the_values():
     tensor = place(np.array([[0.0, 2.0], [0.0, 0.0]]), "SparseCPU", "torch")
     assert tensor.is_sparse
     assert to_numpy(tensor).tolist() == [[0.0, 2.0], [0.0, 0.0]]
+
+
+class Liar(np.ndarray):
+    def __array_ufunc__(self, *args, **kwargs):
+        return True
+
+    def __array__(self, *args, **kwargs):
+        return np.zeros(1)
+
+    def view(self, *args):
+        return self
+
+
+def test_a_subclass_of_numpys_array_comes_as_the_array_below_it():
+    x = np.arange(3.0)
+    for subclass in (np.ndarray.view(x, Liar), np.ma.masked_array(x, [0, 1, 0]), x.view(np.matrix)):
+        plain = to_numpy(subclass)
+        assert type(plain) is np.ndarray
+        assert plain.ravel().tolist() == [0, 1, 2]
+        assert np.shares_memory(plain, x) or isinstance(subclass, np.ma.MaskedArray)

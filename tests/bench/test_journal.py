@@ -10,7 +10,6 @@ from c10cli.bench.journal import (
     find_run_folder,
     make_run_folder,
     read_journal,
-    write_atomic,
     write_latest,
 )
 from c10cli.errors import BenchError, ReportError
@@ -107,29 +106,6 @@ def test_closing_twice_does_nothing(tmp_path):
     journal.close()
 
 
-def test_an_atomic_write_replaces_the_file_and_leaves_no_other(tmp_path):
-    path = tmp_path / "report.md"
-    write_atomic(path, "old\n")
-    write_atomic(path, "new µ\n")
-    assert path.read_bytes() == "new µ\n".encode()
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_failed_atomic_write_keeps_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "report.md"
-    write_atomic(path, "old")
-
-    def fail(descriptor):
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(ReportError) as caught:
-        write_atomic(path, "new")
-    assert caught.value.code == "C10E701"
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_a_run_folder_is_named_after_its_time_and_never_one_that_exists(tmp_path):
     tokens = iter(["aa", "aa", "bb"])
     first = make_run_folder(tmp_path / "reports", NOON, lambda: next(tokens))
@@ -176,8 +152,23 @@ def test_where_there_are_no_links_the_latest_run_is_named_in_a_file(tmp_path, mo
     assert find_run_folder(tmp_path) == first
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"null\0", b"n" * 5000])
+def test_a_pointer_that_names_no_run_is_refused_as_such(tmp_path, content):
+    (tmp_path / "latest").write_bytes(content)
+    with pytest.raises(BenchError) as caught:
+        find_run_folder(tmp_path)
+    assert caught.value.code == "C10E603"
+
+
 def test_an_unknown_run_is_refused_with_the_newest_ones(tmp_path):
     make_run(tmp_path, "aa")
     with pytest.raises(BenchError, match="no run `nope`") as caught:
         find_run_folder(tmp_path, "nope")
     assert caught.value.diagnostics[0].notes == ("the newest runs here are 20250102-120005-aa",)
+
+
+def test_half_a_surrogate_pair_in_a_kernels_words_is_kept(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.append({"reason": "no \udc80 \ud800"})
+    assert read_journal(tmp_path) == [{"reason": "no \udc80 \ud800"}]
+    assert (tmp_path / JOURNAL_NAME).read_bytes().isascii()

@@ -30,7 +30,7 @@ def registry(tmp_path_factory):
 
 
 def ids(plan):
-    return [batch.case_id(point) for batch in plan.batches for point in batch.points]
+    return [batch.case_id(point) for batch in plan.batches for _, point in batch.points]
 
 
 def small(variant):
@@ -110,3 +110,24 @@ def test_a_registry_without_timed_cases_is_refused(tmp_path):
         make_plan(load_registry(path))
     assert caught.value.diagnostics[0].message == "the registry has no cases"
     assert caught.value.diagnostics[0].help == "add `cases:` to the operators"
+
+
+def test_points_whose_values_are_equal_keep_places_of_their_own(tmp_path):
+    path = tmp_path / "registry.yaml"
+    path.write_text(REGISTRY.replace("sweep: {n: [1, 2]}", "sweep: {n: [1, true, 1.0]}"), encoding="utf-8")
+    (batch, _) = make_plan(load_registry(path), ["add"], done=small("fast")[:1]).batches
+    assert [place for place, _ in batch.points] == [1, 2, 3, 4, 5]
+    assert [batch.case_id(point) for _, point in batch.points][1:3] == [
+        "t::add/CPU/fast/small[n=True]/float32",
+        "t::add/CPU/fast/small[n=True]/float64",
+    ]
+
+
+def test_two_cases_of_one_id_are_refused(tmp_path):
+    case = "{name: 'small[n=1]', inputs: {x: 'ones(1)'}}"
+    path = tmp_path / "registry.yaml"
+    path.write_text(REGISTRY.replace("      - {name: untimed", f"      - {case}\n      - {{name: untimed"))
+    with pytest.raises(BenchError) as caught:
+        make_plan(load_registry(path))
+    assert caught.value.code == "C10E604"
+    assert caught.value.diagnostics[0].message == "two cases are called `t::add/CPU/fast/small[n=1]/float32`"

@@ -38,7 +38,37 @@ def test_noise_over_ten_per_cent_is_a_warning_that_names_the_case():
     (warning,) = check_run(run_of(case_of(STEADY), noisy))
     assert warning.code == "C10W651"
     assert warning.message == "noise over 10 % in 1 of 2 cases"
-    assert warning.notes == ("c10::add/CPU/numpy/b: 13 %; another program took the CPU during 2 samples",)
+    assert warning.notes == (
+        "c10::add/CPU/numpy/b: 13 %; another program took the CPU during 2 of 20 samples",
+    )
+
+
+def test_times_that_never_settled_or_were_mostly_disturbed_are_named():
+    drifting = case_of(tuple(range(100, 120)), name="b", settled=False)
+    disturbed = case_of(STEADY, name="c", disturbed=tuple(range(11)))
+    (warning,) = check_run(
+        run_of(case_of(STEADY, settled=False), case_of(STEADY, disturbed=(1,) * 10), drifting, disturbed)
+    )
+    assert warning.code == "C10W654"
+    assert warning.message == "times did not settle, or most samples were disturbed, in 2 of 4 cases"
+    assert warning.notes == (
+        "c10::add/CPU/numpy/b: 7 %; the times had not settled after the warm-up",
+        "c10::add/CPU/numpy/c: 0 %; another program took the CPU during 11 of 20 samples",
+    )
+
+
+def test_what_watches_every_call_is_a_warning():
+    watched = replace(case_of(STEADY, name="b"), checks={"observers": ["profiler", "tracer"]})
+    (warning,) = check_run(run_of(case_of(STEADY), watched))
+    assert (warning.code, warning.message) == ("C10W654", "something watched every call in 1 of 2 cases")
+    assert warning.notes == ("c10::add/CPU/numpy/b: a profiler and a tracer",)
+
+
+def test_a_cost_without_a_value_is_told_beside_the_times():
+    faulty = replace(case_of(STEADY, name="b"), checks={"cost": "division by zero, in `1 / 0`"})
+    (warning,) = check_run(run_of(case_of(STEADY), faulty))
+    assert (warning.code, warning.message) == ("C10E110", "the cost of 1 of 2 cases has no value")
+    assert warning.notes == ("c10::add/CPU/numpy/b: division by zero, in `1 / 0`",)
 
 
 def test_the_worst_three_are_shown_and_the_rest_counted():

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from c10cli import load_registry
+from c10cli import ManifestError, load_registry
 from c10cli.bench import run as module
 from c10cli.bench.environment import read_environment
 from c10cli.bench.journal import JOURNAL_NAME, Journal, find_run_folder, make_run_folder, read_journal
@@ -26,6 +26,9 @@ def right(x):
 def prints(x):
     print("loud")
     os.write(1, b"louder")
+    return x + 1
+def forks(x):
+    os.fork()
     return x + 1
 def complains(x):
     if not calls:
@@ -64,6 +67,7 @@ STATUSES = {
     "not_a_number": "wrong",
     "prints": "ok",
     "complains": "ok",
+    "forks": "ok",
 }
 CASES = "[{name: a, inputs: {x: 'ones(2)'}}, {name: b, inputs: {x: 'ones(3)'}}]"
 QUICK = Options(time_s=0.001, timeout_s=2.0)
@@ -132,7 +136,7 @@ def test_every_case_is_reached_in_order_and_told_as_it_begins_and_ends(faulty):
         ("exits", "C10E606", "the process ended with exit code 3"),
         ("segfaults", "C10E606", "the process was killed by SIGSEGV"),
         ("raises", "C10E501", "raised ValueError: no such block"),
-        ("raises_later", "C10E606", "exit code 1; its last words: ValueError: worn out"),
+        ("raises_later", "C10E501", "kernel `raises_later` of `t::f` raised ValueError: worn out"),
         ("not_a_number", "C10E504", "it is nan where the reference gives 2.0"),
     ],
 )
@@ -159,7 +163,7 @@ def test_the_start_says_what_was_asked_for(faulty):
         "seed": 0,
         "command": "c10 bench",
         "registry": str(path),
-        "cases": 11,
+        "cases": 12,
     }
     assert run.created.endswith("+00:00")
 
@@ -203,6 +207,22 @@ def test_the_machine_is_read_in_a_process_of_its_own():
 
 
 _environment = module._environment
+
+
+def test_a_manifest_that_is_edited_during_the_run_ends_it_with_one_error(tmp_path):
+    path, folder = write_registry(tmp_path, ["right", "raises"]), make_run_folder(tmp_path / "reports")
+    plan = make_plan(load_registry(path))
+    run = start_run(folder, plan, QUICK, "c10 bench", path)
+
+    def edit(event):
+        if isinstance(event, CaseResult) and event.variant == "right":
+            write_registry(tmp_path, ["raises", "right"])
+
+    with Journal(folder) as journal, pytest.raises(ManifestError) as caught:
+        run_plan(run, plan, path, QUICK, journal, edit)
+    assert caught.value.code == "C10E101"
+    assert {record["variant"] for record in case_records(folder)} == {"right"}
+
 
 # Long enough that a kill finds the run half-way.
 SLOWER = "[{name: grow, sweep: {n: [1, 2, 3, 4, 5, 6]}, inputs: {x: 'ones(n)'}}]"

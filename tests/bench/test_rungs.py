@@ -4,7 +4,7 @@ import pytest
 from c10cli import parse_schema
 from c10cli.bench import rungs as module
 from c10cli.bench.ladder import RUNGS
-from c10cli.bench.rungs import make_rounds
+from c10cli.bench.rungs import make_operator, make_rounds
 from c10cli.dispatch.kernel import GivenKernel, bind_kernel
 
 
@@ -27,7 +27,7 @@ def rounds(calls):
             return result
 
         bound = bind_kernel(schema, GivenKernel(kernel, cache, boxed))
-        return make_rounds(schema, bound, key, arguments)
+        return make_rounds(make_operator(schema, bound, "CPU"), bound, key, arguments)
 
     return rounds
 

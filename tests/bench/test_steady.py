@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from c10cli.bench.steady import involuntary_switches, steady_state
+from c10cli.bench.steady import find_observers, involuntary_switches, steady_state
 
 
 @pytest.fixture(autouse=True)
@@ -70,3 +70,14 @@ def test_a_profiler_is_named(monkeypatch):
 def test_switches_are_counted_upwards():
     before = involuntary_switches()
     assert 0 <= before <= involuntary_switches()
+
+
+def test_observers_are_found_at_any_time():
+    before = find_observers()
+    was = sys.getprofile()
+    sys.setprofile(lambda *_: None)
+    try:
+        found = find_observers()
+    finally:
+        sys.setprofile(was)
+    assert {*found} == {*before, "profiler"}

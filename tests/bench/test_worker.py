@@ -1,11 +1,17 @@
 """The worker's function, called in this process; what ends a process is in test_run.py."""
 
+import sys
+
 import pytest
 
+from c10cli import BenchError, ManifestError
 from c10cli.bench.result import CaseResult
 from c10cli.bench.worker import prepare
+from c10cli.manifest.load import require_manifest
+from c10cli.verify.same_manifest import manifest_digest
 
 KERNELS = """\
+import sys
 import numpy as np
 calls = []
 def right(x):
@@ -25,6 +31,24 @@ def raises(x):
     raise ValueError("no such block")
 def allocates(x):
     return np.empty(1 << 50)
+remembered = {}
+def remembers_by_identity(x):
+    if id(x) not in remembered:
+        remembered[id(x)] = x + 1
+    return remembered[id(x)].copy()
+def gives_up(x):
+    calls.append(1)
+    if len(calls) > 30:
+        raise Unprintable
+    return x + 1
+class Unprintable(BaseException):
+    def __str__(self):
+        raise ValueError
+def profiles(x):
+    sys.setprofile(lambda *_: None)
+    return x + 1
+def adds_one(x):
+    x += 1
 def wears_out(x):
     calls.append(1)
     return x + (1 if len(calls) < 9 else 2)
@@ -50,6 +74,11 @@ operators:
   - schema: "t::g(Tensor x) -> Tensor"
     kernels: {{CPU: k.py:right}}
     cases: [{{name: small, inputs: {{x: 'ones(2)'}}}}]
+  - schema: "t::w(Tensor(a!) x) -> ()"
+    kernels: {{CPU: k.py:adds_one}}
+    reference: k.py:adds_one
+    cost: {{bytes: "0 - 1"}}
+    cases: [{{name: small, inputs: {{x: 'randn(2)'}}}}]
   - schema: "t::h(Tensor x) -> Tensor"
     kernels: {{CPU: k.py:right}}
     reference: k.py:bad_reference
@@ -66,6 +95,9 @@ NAMES = (
     "allocates",
     "wears_out",
     "misfit",
+    "remembers_by_identity",
+    "gives_up",
+    "profiles",
 )
 
 
@@ -75,15 +107,21 @@ def measure(tmp_path_factory):
     (folder / "k.py").write_text(KERNELS, encoding="utf-8")
     (folder / "registry.yaml").write_text(REGISTRY.format(names=", k.py:".join(NAMES)), encoding="utf-8")
 
-    def measure(variant, place=0, operator="t::f"):
+    path = folder / "registry.yaml"
+    digest = manifest_digest(require_manifest(path))
+
+    def measure(variant, place=0, operator="t::f", **fields):
         job = {
-            "registry": str(folder / "registry.yaml"),
+            "registry": str(path),
+            "digest": digest,
+            "case_ids": [],
             "operator": operator,
             "dispatch_key": "CPU",
             "variant": variant,
             "items": [place],
             "time_s": 0.001,
             "seed": 0,
+            **fields,
         }
         return CaseResult.from_dict(prepare(job)(place))
 
@@ -99,7 +137,7 @@ def test_a_right_kernel_has_times_for_every_rung_and_the_facts_of_its_case(measu
     assert len(case.samples.chunks_ns) >= 3
     assert case.median_ns > 0
     assert case.max_rss_bytes > 1 << 20
-    assert case.checks == {"before": "ok", "after": "ok", "against": "reference"}
+    assert case.checks == {"before": "ok", "after": "ok", "against": "reference", "follows": "ok"}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +152,8 @@ def test_a_right_kernel_has_times_for_every_rung_and_the_facts_of_its_case(measu
         ("allocates", "out-of-memory", "C10E501", "MemoryError"),
         ("misfit", "crashed", "C10E305", "misfit"),
         ("wears_out", "wrong", "C10E504", "differs from the reference"),
+        ("remembers_by_identity", "wrong", "C10E504", "did not follow its arguments"),
+        ("gives_up", "crashed", "C10E501", "raised Unprintable: a message that cannot be shown"),
     ],
 )
 def test_a_kernel_that_is_not_right_has_a_status_and_no_time(measure, variant, status, code, reason):
@@ -122,6 +162,44 @@ def test_a_kernel_that_is_not_right_has_a_status_and_no_time(measure, variant, s
     assert reason in case.reason
     assert case.samples is None
     assert case.ladder == {}
+
+
+@pytest.fixture
+def _no_profiler():
+    yield
+    sys.setprofile(None)
+
+
+@pytest.mark.usefixtures("_no_profiler")
+def test_what_a_kernel_sets_to_watch_every_call_is_recorded(measure):
+    case = measure("profiles")
+    assert case.status == "ok"
+    assert "profiler" in case.checks["observers"]
+
+
+def test_an_operator_that_writes_its_arguments_is_checked_on_new_contents_too(measure):
+    case = measure("adds_one", operator="t::w")
+    assert (case.status, case.checks["follows"]) == ("ok", "ok")
+
+
+def test_a_cost_without_a_value_leaves_the_time_and_is_told(measure):
+    case = measure("adds_one", operator="t::w")
+    assert (case.status, case.bytes, case.flops) == ("ok", None, None)
+    assert case.checks["cost"] == "a cost is a finite number from 0 up, and `0 - 1` gives -1"
+
+
+def test_another_case_at_the_place_is_refused(measure):
+    with pytest.raises(BenchError) as caught:
+        measure("right", case_ids=[(0, "t::f/CPU/right/small[n=3]/float32")])
+    assert caught.value.code == "C10E604"
+    with pytest.raises(BenchError, match="the manifest has no case where"):
+        measure("right", case_ids=[(99, "t::f/CPU/right/small[n=3]/float32")])
+
+
+def test_a_manifest_that_was_edited_since_the_plan_is_refused(measure):
+    with pytest.raises(ManifestError) as caught:
+        measure("right", digest="of another text")
+    assert caught.value.code == "C10E101"
 
 
 def test_inputs_larger_than_memory_are_out_of_memory(measure):

@@ -70,10 +70,7 @@ def start_c10(folder: Path) -> Callable[..., subprocess.Popen[str]]:
         return subprocess.Popen(
             [sys.executable, "-m", "c10cli", *map(str, words)],
             env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            **{**pipes, **settings},
+            **{"text": True, "encoding": "utf-8", "errors": "replace", **pipes, **settings},
         )
 
     return start

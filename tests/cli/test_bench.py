@@ -287,3 +287,19 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
         assert process.poll() is None
         time.sleep(0.05)
     raise AssertionError("the kernel did not begin within 30 s")
+
+
+def test_an_empty_name_of_a_run_is_not_taken_for_a_new_one(bench, folder):
+    ran = bench("--resume", "")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--resume is given without a run" in ran.err
+    assert not (folder / "reports").exists()
+
+
+def test_a_pointer_that_is_no_text_is_no_traceback(bench, folder):
+    (folder / "reports").mkdir()
+    (folder / "reports" / "latest").write_bytes(b"\xff\0")
+    ran = bench("--resume", "latest")
+    assert ran.code == 3
+    assert "error[C10E603]" in ran.err
+    assert "Traceback" not in ran.err

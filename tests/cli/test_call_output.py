@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import io
 import json
+import os
+import re
+import threading
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
-from c10cli.cli.call_output import as_dict, as_text, save_returns
+from c10cli.cli.call_output import as_dict, as_text, check_savable, save_returns
 from c10cli.errors import ReportError
 from c10cli.schema import parse_schema
 
@@ -104,6 +109,7 @@ def test_a_list_of_arrays_is_saved_under_numbered_names(folder):
         ("y.txt", ONE, (np.ones(1),), "`y.txt` cannot hold 1 array"),
         ("y.npy", PAIR, (np.ones(1), np.ones(1)), "`y.npy` cannot hold 2 arrays"),
         (".", ONE, (np.ones(1),), "`.` cannot hold 1 array"),
+        ("/dev/null", PAIR, (np.ones(1), np.ones(1)), "`/dev/null` cannot hold 2 arrays"),
         ("gone/y.npy", ONE, (np.ones(1),), "cannot write y.npy: No such file or directory"),
         (
             "y.npy",
@@ -124,3 +130,42 @@ def test_what_cannot_be_saved_is_refused_and_leaves_no_file(folder, name, schema
         save_returns(Path(name), schema, returns)
     assert caught.value.diagnostics[0].message == fact
     assert list(folder.iterdir()) == []
+
+
+def test_a_fifo_takes_one_array_as_npy_and_stays(folder):
+    os.mkfifo("pipe")
+    read = []
+    reader = threading.Thread(target=lambda: read.append(Path("pipe").read_bytes()))
+    reader.start()
+    save_returns(Path("pipe"), ONE, (np.arange(3),))
+    reader.join()
+    assert np.load(io.BytesIO(read[0])).tolist() == [0, 1, 2]
+    assert Path("pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("name", "returns", "fact"),
+    [
+        ("y.txt", "Tensor", "--save `y.txt` ends in neither .npy nor .npz"),
+        ("y", "Tensor", "--save `y` ends in neither .npy nor .npz"),
+        ("y.npy", "(Tensor, Tensor)", "an .npy holds one array, not 2; write `y.npz`"),
+        ("y.npz", "(Tensor, int n)", "return `n` of `t::f` is int, no array to save"),
+        ("-", "(Tensor, Tensor)", "standard output takes one array as .npy, not 2"),
+        ("/dev/null", "(Tensor, Tensor)", "`/dev/null` takes one array as .npy, not 2"),
+    ],
+)
+def test_what_can_be_told_beforehand_is_wrong_use(folder, name, returns, fact):
+    with pytest.raises(click.UsageError, match=re.escape(fact)):
+        check_savable(Path(name), parse_schema(f"t::f(Tensor x) -> {returns}"))
+
+
+def test_a_folder_that_is_not_there_is_told_beforehand(folder):
+    with pytest.raises(ReportError, match="there is no folder `gone`"):
+        check_savable(Path("gone/y.npy"), ONE)
+
+
+@pytest.mark.parametrize(
+    ("name", "returns"), [("y.npy", "Tensor[]"), ("y.npz", "Tensor[]"), ("-", "Tensor?")]
+)
+def test_what_may_hold_the_result_is_not_refused_beforehand(folder, name, returns):
+    check_savable(Path(name), parse_schema(f"t::f(Tensor x) -> {returns}"))

@@ -146,7 +146,6 @@ def test_a_fault_in_a_waiver_of_the_manifest_is_a_fault_of_the_side(c10, sides):
     assert (ran.code, ran.out) == (1, "")
     assert [line for line in ran.err.splitlines() if line.startswith("error")] == [
         "error[C10E105]: field `operator` of waiver 1 of the manifest is missing",
-        "error[C10E105]: field `until` of waiver 1 of the manifest is missing",
         "error[C10E104]: field `til` of waiver 1 of the manifest is unknown",
     ]
 

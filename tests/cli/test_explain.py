@@ -203,7 +203,7 @@ def test_a_key_can_be_asked_for_without_arguments(explain):
         (["double", "[1]", "[2]"], "C10E404"),
         (["double", "--y", "1"], "C10E404"),
         (["double", "randn(4"], "C10E410"),
-        (["double", "[1]", "--variant", "plian"], "C10E403"),
+        (["double", "[1]", "--variant", "plian"], "C10E412"),
         (["double", "[1]", "--key", "CUDAA"], "C10E108"),
     ],
 )

@@ -73,6 +73,9 @@ def test_a_schema_that_torch_cannot_express_is_refused_by_name_and_nothing_is_wr
         (["--to", "torch", "--save", "ops.txt"], 2, "`ops.txt` is no name of a Python module"),
         (["--to", "torch", "--save", "x.py", "--select", "none"], 4, "no operator matches `none`"),
         (["--to", "torch", "--save", "no/such/x.py"], 3, "cannot write x.py"),
+        (["--to", "torch", "--save", "class.py"], 2, "`class` is a keyword"),
+        (["--to", "torch", "--save", "json.py"], 2, "would hide the module `json` of Python"),
+        (["--to", "torch", "--save", "click.py"], 2, "would hide the installed `click`"),
     ],
 )
 def test_what_cannot_be_is_said_without_a_traceback(c10, demo, folder, words, code, message):
@@ -81,3 +84,14 @@ def test_what_cannot_be_is_said_without_a_traceback(c10, demo, folder, words, co
     assert message in ran.err
     assert "Traceback" not in ran.err
     assert not list(folder.glob("x.py"))
+
+
+def test_a_module_that_c10_wrote_is_written_again_and_no_other_without_force(c10, demo, folder):
+    words = ("export", "--to", "torch", "--save", "my_ops.py")
+    assert [c10(*words).code, c10(*words).code] == [0, 0]
+    (folder / "my_ops.py").write_text("precious = True\n")
+    ran = c10(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert "`my_ops.py` was not written by c10 export; name another file, or add --force" in ran.err
+    assert (folder / "my_ops.py").read_text() == "precious = True\n"
+    assert c10(*words, "--force").code == 0

@@ -255,3 +255,14 @@ operators:
     assert c10("call", "t::kind", "ones(2)").out == "'numpy'\n"
     assert c10("call", "--variant", "other", "t::kind", "ones(2)").out == "'torch'\n"
     assert c10("call", "--variant", "other", "--key", "CPU", "t::kind", "ones(2)").out == "'torch'\n"
+
+
+def test_a_manifest_that_was_imported_is_written_again_and_no_other_without_force(c10, native, demo):
+    words = ("import", "--from", native, "--save")
+    assert [c10(*words, "out.yaml").code, c10(*words, "out.yaml").code] == [0, 0]
+    before = demo.read_text()
+    ran = c10(*words, demo.name)
+    assert ran.code == 2
+    assert "`registry.yaml` was not written by c10 import" in ran.err
+    assert demo.read_text() == before
+    assert c10(*words, demo.name, "--force").code == 0

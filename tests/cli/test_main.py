@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,8 @@ Usage: c10 [OPTIONS] COMMAND [ARGS]...
   registry.yaml in this folder or above it, or the one that c10cli ships.
 
   Exit codes: 0 done, 1 findings, 2 wrong use, 3 could not, 4 nothing to do,
-  70 a bug in c10cli, 130 interrupted.
+  70 a bug in c10cli, 130 interrupted.  With --format json a command that ends
+  with an error and has no result writes {"format": "c10.error/1"}.
 """
 
 
@@ -207,3 +209,57 @@ def test_a_full_disk_is_told_without_a_traceback(demo, c10_process):
         ran = c10_process("list", stdout=full)
     assert ran.code == 3
     assert ran.err == "error[C10E701]: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "code"),
+    [
+        (["show", "nope"], 2, "C10E401"),
+        (["call", "double", "@gone.npy"], 3, "C10E411"),
+        (["explain", "nope"], 2, "C10E401"),
+        (["call", "nope", "[1]"], 2, "C10E401"),
+        (["bench", "nope"], 4, "C10E601"),
+        (["diff", "gone.yaml", "registry.yaml"], 3, "C10E101"),
+        (["list", "--registry", "gone.yaml"], 3, "C10E101"),
+        (["export", "--to", "torch", "--save", "ops.py", "--select", "nope"], 4, "C10E401"),
+    ],
+)
+def test_with_json_an_error_is_one_object_on_standard_output(c10, demo, words, exit_code, code):
+    ran = c10(*words, "--format", "json")
+    assert ran.code == exit_code
+    assert ran.json["format"] == "c10.error/1"
+    assert [finding["code"] for finding in ran.json["diagnostics"]] == [code]
+    assert f"error[{code}]" in ran.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--format", "json", "lst"],
+        ["list", "--bogus", "--format=json"],
+        ["--format", "json", "show"],
+        ["bench", "--time", "x", "--format", "json"],
+    ],
+)
+def test_with_json_wrong_use_is_one_too_without_a_code(c10, demo, words):
+    ran = c10(*words)
+    assert ran.code == 2
+    (finding,) = ran.json["diagnostics"]
+    assert finding["code"] is None
+    assert finding["message"] in ran.err
+    assert finding.keys() == Diagnostic("C10E901", "x").as_dict().keys()
+
+
+def test_with_json_a_result_is_not_followed_by_an_error(c10, demo):
+    ran = c10("list", "nope", "--format", "json")
+    assert (ran.code, ran.json["format"]) == (4, "c10.list/1")
+
+
+def test_with_json_a_bug_of_ours_is_one_too(monkeypatch, capsys):
+    def fail(**settings: Any) -> None:
+        settings["obj"].format = "json"
+        raise InternalError("the table lost an entry")
+
+    monkeypatch.setattr(main_module.group, "main", fail)
+    assert run([]) == 70
+    assert '"code": "C10E901"' in capsys.readouterr().out

@@ -11,6 +11,7 @@ from click.shell_completion import ShellComplete
 
 from c10cli.cli.main import group
 from c10cli.cli.session import Session
+from c10cli.manifest.discover import shipped_registry
 
 ROOT = Path(__file__).parents[2]
 RED = "\x1b[1;31m"
@@ -66,6 +67,29 @@ def test_a_registry_above_the_current_folder_is_found(c10, demo, monkeypatch):
     monkeypatch.chdir(below)
     ran = c10("call", "double", "ones(1)")
     assert (ran.code, ran.out) == (0, "float32[1]\n[2.]\n")
+    assert ran.err == f"using {demo}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["show", "double"],
+        ["call", "double", "[1]"],
+        ["explain", "double"],
+        ["validate", "--static"],
+    ],
+)
+def test_a_registry_that_was_neither_named_nor_is_here_is_told_once(c10, demo, monkeypatch, words):
+    assert c10(*words).err == ""
+    below = demo.parent / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert c10(*words).err == f"using {demo}\n"
+    assert c10(*words, "--registry", "../registry.yaml").err == ""
+    assert c10(*words, "--format", "json").err == ""
+    monkeypatch.setenv("C10_REGISTRY", "../registry.yaml")
+    assert c10(*words).err == ""
 
 
 def test_the_shipped_registry_is_the_last_resort(c10):
@@ -105,6 +129,13 @@ def test_an_empty_name_is_not_taken_for_none(c10, demo):
 def test_a_shell_completes_operators(demo, command, begun, offered):
     completion = ShellComplete(group, {}, "c10", "_C10_COMPLETE")
     assert [item.value for item in completion.get_completions([command], begun)] == offered
+
+
+def test_completion_does_not_tell_which_registry(demo, capsys, monkeypatch):
+    (demo.parent / "below").mkdir()
+    monkeypatch.chdir(demo.parent / "below")
+    assert ShellComplete(group, {}, "c10", "_C10_COMPLETE").get_completions(["show"], "demo::a")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_completion_is_silent_about_a_broken_registry(demo, capsys):
@@ -157,7 +188,8 @@ def test_a_removed_current_folder_leaves_what_is_named(demo, tmp_path):
     )
     words = [sys.executable, "-c", program, ROOT, gone, demo]
     done = subprocess.run(words, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr == f"using {shipped_registry()}\n"
     assert done.stdout.startswith("demo::add ")
     assert "c10::layer_norm" in done.stdout
 

@@ -73,11 +73,25 @@ def test_what_is_not_declared_is_said_to_be_missing(c10, folder):
     )
 
 
-def test_no_kernel_is_imported_and_an_unreadable_source_is_left_out(c10, demo):
+def test_no_kernel_is_imported_and_a_source_that_is_not_python_is_told(c10, demo):
     (demo.parent / "k.py").write_text("raise RuntimeError('imported'\n")
     ran = c10("show", "double")
     assert (ran.code, ran.err) == (0, "")
     assert "defined at" not in ran.out
+    assert "cannot be used: `k.py` is not Python: '(' was never closed (line 1)" in ran.out
+
+
+def test_a_kernel_that_is_not_there_is_told(c10, demo):
+    demo.write_text(demo.read_text().replace("k.py:double, name: plain", "gone.py:double, name: plain"))
+    (demo.parent / "k.py").write_text("def dubble(x):\n    return x\n")
+    out = c10("show", "double").out
+    assert "cannot be used: kernel file `gone.py` does not exist" in out
+    assert "cannot be used: `k.py` has no `triple`" in out
+    shown = c10("show", "double", "--format", "json").json
+    assert [c["fault"] for c in shown["table"][0]["candidates"]] == [
+        "`k.py` has no `triple`",
+        "kernel file `gone.py` does not exist",
+    ]
 
 
 def test_json_says_the_same(c10, demo, monkeypatch):
@@ -104,6 +118,7 @@ def test_json_says_the_same(c10, demo, monkeypatch):
         "source": "k.py",
         "source_line": 2,
         "doc": "Twice *x*.",
+        "fault": None,
     }
     assert (cuda["device"], cuda["device_reason"]) == (False, NO_DRIVER)
     assert shown["cost"] == {"bytes": "2 * nbytes(x)", "flops": None}

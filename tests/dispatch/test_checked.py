@@ -221,6 +221,15 @@ def test_a_boxed_kernel_that_breaks_the_discipline_is_told_once(define):
     assert "C10E501" not in "".join(caught.value.__notes__)
 
 
+def test_an_error_of_an_operator_that_a_kernel_calls_is_noted_with_both_kernels(define):
+    inner = define("(Tensor x) -> int", lambda x: 2.5)
+    outer = Dispatcher(checked=True).register_schema("t::outer(Tensor x) -> int")
+    outer.dispatcher.register_kernel(outer, "CPU", lambda x: inner.call(x))
+    with pytest.raises(KernelError, match="of `t::f` gave float") as caught:
+        outer.call(np.ones(1))
+    assert "of `t::outer` raised KernelError" in "".join(caught.value.__notes__)
+
+
 def overwrite(x):
     x[0] = 5
     return np.zeros(1)

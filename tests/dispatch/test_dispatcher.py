@@ -3,9 +3,10 @@ import itertools
 
 import pytest
 
-from c10cli.dispatch import Dispatcher
+from c10cli.dispatch import Dispatcher, kernel_registration
 from c10cli.errors import (
     AmbiguousOverloadError,
+    ArgumentError,
     NoKernelError,
     RegistrationError,
     SchemaError,
@@ -285,3 +286,68 @@ def test_a_transaction_is_undone_for_every_kind_of_exception(dispatcher, op):
     with failing_transaction(dispatcher, KeyboardInterrupt):
         dispatcher.register_kernel(op, "CPU", constant(1))
     assert op.keys() == ()
+
+
+def test_an_operator_may_be_given_by_its_name(dispatcher, op, x):
+    with dispatcher.register_kernel("t::f", "CPU", constant(1)):
+        assert dispatcher.lookup("f", [x])(x) == 1
+    kernel_registration("t::f", dispatcher).kernel(constant(2)).dispatch_key("CPU").register()
+    assert op.call(x) == 2
+    dispatcher.deregister_kernel("t::f", "CPU")
+    dispatcher.deregister_schema("t::f")
+    assert not op.is_live
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda d: d.register_kernel("t::ff", "CPU", len),
+        lambda d: d.deregister_kernel("t::ff", "CPU"),
+        lambda d: d.deregister_schema("t::ff"),
+        lambda d: d.lookup("t::ff", []),
+        lambda d: kernel_registration("t::ff", d).kernel(len).dispatch_key("CPU").register(),
+    ],
+)
+def test_a_name_that_no_operator_has_is_unknown_with_near_names(dispatcher, op, use):
+    with pytest.raises(UnknownOperatorError) as caught:
+        use(dispatcher)
+    assert caught.value.near == ("t::f",)
+
+
+A_DISPATCHER = "a dispatcher takes an operator handle or a name, not "
+MISUSES = {
+    "register_kernel": (lambda d, op: d.register_kernel(None, "CPU", len), f"{A_DISPATCHER}None"),
+    "deregister_kernel": (lambda d, op: d.deregister_kernel(3, "CPU"), f"{A_DISPATCHER}int 3"),
+    "deregister_schema": (lambda d, op: d.deregister_schema(None), f"{A_DISPATCHER}None"),
+    "lookup of nothing": (lambda d, op: d.lookup(len, []), f"{A_DISPATCHER}builtin_function_or_method"),
+    "lookup on nothing": (lambda d, op: d.lookup(op, None), "the stack of `t::f` must be a list, not None"),
+    "call on a tuple": (
+        lambda d, op: op.call_boxed((1,)),
+        "the stack of `t::f` must be a list, not tuple of 1",
+    ),
+    "find": (lambda d, op: d.find(None), "find(...) takes the name of an operator, not None"),
+    "kernel_registration": (
+        lambda d, op: kernel_registration(3),
+        "kernel_registration takes an operator handle, its getter or a name, not int 3",
+    ),
+    "a getter of nothing": (
+        lambda d, op: kernel_registration(dict, d).kernel(len).dispatch_key("CPU").register(),
+        f"{A_DISPATCHER}dict",
+    ),
+}
+
+
+@pytest.mark.parametrize(("use", "message"), MISUSES.values(), ids=MISUSES)
+def test_a_value_of_another_type_than_the_interface_takes_is_one_clear_type_error(
+    dispatcher, op, use, message
+):
+    with pytest.raises(ArgumentError) as caught:
+        use(dispatcher, op)
+    assert str(caught.value) == f"error[C10E405] {message}"
+    assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize("value", [None, 3, b"t::f(Tensor x) -> int"])
+def test_what_is_neither_schema_nor_text_is_no_schema(dispatcher, value):
+    with pytest.raises(TypeError, match=r"^a schema is a text such as 'ns::f\(Tensor x\) -> Tensor', not "):
+        dispatcher.register_schema(value)

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, DispatchKey, define_op_schema
+from c10cli.dispatch import Dispatcher, DispatchKey, OperatorHandle, define_op_schema
 
 PATIENCE_S = 20
 
@@ -72,7 +72,7 @@ def test_a_child_registers_and_calls_while_a_thread_of_the_parent_holds_the_lock
     dispatcher, x, in_fork, busy
 ):
     def hold(inside, done):
-        with dispatcher.writing:
+        with dispatcher.writing, DispatchKey._lock, OperatorHandle._publishing:
             inside.set()
             done.wait(PATIENCE_S)
 

@@ -96,6 +96,44 @@ def test_an_argument_whose_name_python_or_we_need_is_bound_by_the_schema(define,
     assert stack == [3, 4]
 
 
+@pytest.mark.parametrize("name", ["of", "from"])
+def test_values_reach_the_kernel_as_they_are_whatever_the_arguments_are_called(define, x, name):
+    op = define(
+        f"(Tensor x, int[] {name}, *, int z=2, int[] w=[1]) -> Any",
+        lambda a, b, /, *, z, w: (b, z, w),
+        "torch",
+    )
+    values = [1]
+    for call in (op.call, op, op.lookup(x)):
+        result = call(x, values, z=2.5)
+        assert result[0] is values
+        assert result[1:] == (2.5, [1])
+        result[2].append(5)  # and the next call has a default of its own
+        assert call(x=x, **{name: "text"}) == ("text", 2, [1])
+    with pytest.raises(ArgumentError) as caught:
+        op.call(3, values)
+    assert caught.value.code == "C10E408"
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((), {}, "`t::f` is missing arguments `x`, `from`"),
+        ((1, 2, 3), {}, "`t::f` takes 2 positional arguments, 3 are given"),
+        ((1, 2), {"x": 1}, "argument `x` of `t::f` is given twice"),
+        ((1, 2), {"y": 1}, "`t::f` has no argument `y`"),
+    ],
+)
+def test_names_that_do_not_fit_are_explained_for_arguments_that_only_we_can_bind(
+    define, args, kwargs, message
+):
+    op = define("(Tensor x, int from, *, int z=1) -> int", lambda a, b, /, *, z: b, "torch")
+    with pytest.raises(ArgumentError) as caught:
+        op.call(*args, **kwargs)
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("C10E404", message)
+
+
 def test_a_list_after_a_default_may_be_required(define, x):
     op = define("(Tensor x, int y=1, Tensor[] z) -> int", lambda x, y, z: y + len(z), "torch")
     assert op.call(x, z=[x, x]) == 3
@@ -125,3 +163,68 @@ def test_arguments_may_be_given_twice_no_more_than_in_python(define, x):
         op.call(x, x=x)
     with pytest.raises(TypeError, match=r"t::f\(\) got an unexpected keyword argument 'y'"):
         op.call(x, y=1)
+
+
+@pytest.mark.parametrize("returns", ["int", "()", "(int, int)"])
+def test_a_key_error_of_a_kernel_comes_through_and_the_kernel_ran_once(define, x, returns):
+    ran = []
+
+    def kernel(x):
+        ran.append(1)
+        return {}[type(x)]
+
+    op = define(f"(Tensor x) -> {returns}", kernel)
+    for calls in (1, 2, 3):
+        with pytest.raises(KeyError) as caught:
+            op.call(x)
+        assert len(ran) == calls
+        assert caught.value.__context__ is None
+        assert caught.traceback[-1].name == "kernel"
+
+
+def test_a_key_error_of_a_kernel_without_frames_of_its_own_comes_through(define, x):
+    op = define("(Tensor x) -> int", {x: 5}.__getitem__)
+    assert [op.call(x), op.call(x)] == [5, 5]
+    other = type(x)()
+    for _ in range(2):
+        with pytest.raises(KeyError) as caught:
+            op.call(other)
+        assert caught.value.args == (other,)
+
+
+def test_a_miss_inside_a_kernel_is_that_operators_own(define, dispatcher, x):
+    inner = define("(Tensor x) -> int", lambda x: 7)
+    outer = dispatcher.register_schema("t::outer(Tensor x) -> int")
+    dispatcher.register_kernel(outer, "CPU", inner.call)
+    assert [outer.call(x), outer.call(x)] == [7, 7]
+
+
+def plain(x, y, *, z):
+    return x
+
+
+@pytest.mark.parametrize(
+    ("schema", "kernel"),
+    [
+        ("(Tensor x, int y, *, int z) -> Tensor", lambda x, y, *, z=1: x),
+        ("(Tensor x, int y, *, int z) -> Tensor", lambda x, y=1, *, z: x),
+        ("(Tensor x, int y, *, int z) -> Tensor", lambda x, y, z: x),
+        ("(Tensor x, int y, *, int z) -> Tensor", lambda x, *args, z: x),
+        ("(Tensor x, int y, *, int z) -> Tensor", lambda x, y, *, z, **kwargs: x),
+        ("(Tensor x, int y, *, int z) -> Tensor", lambda a, y, /, *, z: a),
+        ("(Tensor x, int y, *, int z) -> Tensor", lambda x, y, *, z, w=1: x),
+        ("(Tensor x, int y, *, int z=1) -> Tensor", plain),
+        ("(Tensor x, int y, *, int z) -> (Tensor, Tensor)", plain),
+        ("(Tensor x, int y, *, int z) -> ()", plain),
+    ],
+)
+def test_a_held_kernel_is_called_through_a_function_of_the_schemas_signature(define, x, schema, kernel):
+    held = define(schema, kernel).lookup(x, 1, z=1)
+    assert held.unboxed is not kernel
+    expected = "(x, y, *, z=1)" if "z=1)" in schema else "(x, y, *, z)"
+    assert str(inspect.signature(held.unboxed)) == expected
+
+
+def test_a_held_kernel_that_has_that_signature_already_is_called_itself(define, x):
+    held = define("(Tensor x, int y, *, int z) -> Tensor", plain).lookup(x, 1, z=1)
+    assert held.unboxed is plain

@@ -1,12 +1,15 @@
+import copy
 import functools
 import gc
+import pickle
 import threading
 
 import pytest
 
 from c10cli.dispatch import BoxedKernel, KernelCache
-from c10cli.dispatch.kernel import callable_name, callable_place
-from c10cli.errors import RegistrationError
+from c10cli.dispatch.describe import callable_name
+from c10cli.dispatch.kernel import callable_place
+from c10cli.errors import KernelError, RegistrationError
 
 SCHEMA = "t::f(Tensor x) -> int"
 
@@ -337,4 +340,50 @@ def test_a_source_brings_its_own_cache_creator(register):
     error = refusal(register, Source(counting), Counter)
     assert str(error) == (
         "error[C10E309] kernel source `kernels/f.py:f` brings its own cache creator, and another one is given"
+    )
+
+
+def test_a_cache_creator_that_calls_its_own_kernel_is_told_so(register, x):
+    made = []
+
+    def create():
+        made.append(1)
+        return held(x)
+
+    held = register(counting, create).lookup(x)
+    for calls in (1, 2):
+        with pytest.raises(KernelError) as caught:
+            held(x)
+        assert str(caught.value) == (
+            "error[C10E501] the cache creator of kernel `counting` calls the kernel that waits for its cache"
+        )
+        assert len(made) == calls
+
+
+class Raising:
+    """A kernel whose attributes are code that fails."""
+
+    def __call__(self, x):
+        return 5
+
+    @property
+    def fails(self):
+        raise OSError("no such attribute today")
+
+    __signature__ = __name__ = __wrapped__ = __code__ = fails
+
+
+def test_a_kernel_whose_attributes_raise_is_one_of_unknown_signature(register, x):
+    op = register(Raising())
+    assert op.call(x) == op.lookup(x)(x) == 5
+    assert "Raising (registered at" in op.dump()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_looked_up_kernel_is_neither_copied_nor_pickled(register, x, copied):
+    held = register(counting, Counter).lookup(x)
+    with pytest.raises(TypeError) as caught:
+        copied(held)
+    assert str(caught.value) == (
+        "<OpKernel counting of t::f at CPU[1]> has a cache of its own: look up another one instead of a copy"
     )

@@ -126,3 +126,22 @@ def test_an_error_of_dispatch_is_also_a_built_in_one(dispatcher, op, tensor):
     assert issubclass(StaleHandleError, ReferenceError)
     assert issubclass(ArgumentError, TypeError)
     assert issubclass(KernelError, RuntimeError)
+
+
+class NotIterable(list):
+    def __iter__(self):
+        raise OSError("not today")
+
+    __repr__ = __len__ = __iter__
+
+
+def test_a_kernels_own_type_error_is_not_replaced_by_one_of_its_arguments(dispatcher, x):
+    def kernel(x, values):
+        raise TypeError("from inside")
+
+    op = dispatcher.register_schema("t::g(Tensor x, int[] values) -> int")
+    dispatcher.register_kernel(op, "CPU", kernel)
+    with pytest.raises(TypeError, match=r"^from inside$"):
+        op(x, NotIterable())
+    with pytest.raises(ArgumentError, match="missing argument `x`"):
+        op(values=NotIterable())

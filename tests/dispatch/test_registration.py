@@ -317,6 +317,50 @@ def test_the_operators_of_a_namespace_are_listed(dispatcher, op, names):
     assert dir(names.t) == ["a", "f"]
 
 
+PRIVATE = ["_find", "_dispatcher", "_namespace", "_x", "__and__", "__dispatcher"]
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_namespaces_and_operators_may_be_called_as_internals_might_be(dispatcher, names, x, name):
+    assert not hasattr(names.t, name)
+    op = dispatcher.register_schema(f"{name}::{name}(Tensor x) -> int")
+    other = dispatcher.register_schema(f"t::{name}.o(Tensor x) -> int")
+    for handle, value in ((op, 1), (other, 2)):
+        dispatcher.register_kernel(handle, "CPU", lambda x, value=value: value)
+    assert getattr(getattr(names, name), name)(x) == 1
+    assert getattr(names.t, name).o(x) == 2
+
+
+def test_what_tools_ask_every_object_for_is_no_namespace(names):
+    assert not hasattr(names, "__wrapped__")
+
+
+def test_namespaces_are_listed(dispatcher, op, names):
+    dispatcher.register_schema("u::b(Tensor x) -> int")
+    assert dir(names) == ["t", "u"]
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_an_overload_that_went_is_no_attribute_any_more(checked, x):
+    dispatcher = Dispatcher(checked=checked)
+    names = Ops(lambda: dispatcher)
+    for overload in ("", ".o", ".p"):
+        dispatcher.register_kernel(
+            dispatcher.register_schema(f"t::f{overload}(Tensor x, int i=3) -> int"), "CPU", lambda x, i: i
+        )
+    held = names.t.f
+    assert (held(x), held.o(x, 4), held.default(x), held.__qualname__) == (3, 4, 3, "t::f")
+    for overload in "op":
+        dispatcher.deregister_kernel(f"t::f.{overload}", "CPU")
+        dispatcher.deregister_schema(f"t::f.{overload}")
+    assert [hasattr(names.t.f, name) for name in ("o", "p", "default")] == [False, False, True]
+    dispatcher.deregister_kernel("t::f", "CPU")
+    dispatcher.deregister_schema("t::f")
+    for stale in (held, held.o, held.default):
+        with pytest.raises(StaleHandleError):
+            stale(x)
+
+
 def test_ops_are_those_of_the_singleton(x):
     registrar = OpSchemaRegistrar("test_registration::one(Tensor x) -> int")
     with registrar as op, op.dispatcher.register_kernel(op, "CPU", lambda x: 1):

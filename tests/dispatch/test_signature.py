@@ -20,6 +20,7 @@ def reason(schema, kernel, **options):
         (PLAIN, lambda x, y=7: x),
         (PLAIN, lambda x, y, z=0: x),
         (PLAIN, lambda a, b, /: a),
+        (PLAIN, lambda a, y, /: a),
         (PLAIN, lambda *args: args),
         (PLAIN, lambda x, *args: args),
         (PLAIN, lambda x, y, **kwargs: x),
@@ -41,6 +42,9 @@ def test_a_kernel_that_takes_the_schemas_arguments_fits(schema, kernel):
         (PLAIN, lambda x, y, z: 0, "takes 3 arguments, and the schema has 2: (x, y, z) against (x, y)"),
         (PLAIN, lambda x, z: 0, "calls argument 1 `z`, and the schema calls it `y`"),
         (PLAIN, lambda y, x: 0, "calls argument 0 `y`, and the schema calls it `x`"),
+        (PLAIN, lambda y, x, /: 0, "calls argument 0 `y`, and the schema calls it `x`"),
+        (PLAIN, lambda a, x, /: 0, "calls argument 1 `x`, and the schema calls it `y`"),
+        (KEYWORD, lambda y, /, **kwargs: 0, "calls argument 0 `y`, and the schema calls it `x`"),
         (PLAIN, lambda x, *, y: 0, "takes `y` by keyword only, and the schema passes it by position"),
         (PLAIN, lambda **kwargs: 0, "takes no `x`, which the schema passes as argument 0"),
         (PLAIN, lambda x, y, *, z: 0, "takes 3 arguments, and the schema has 2: (x, y, z) against (x, y)"),
@@ -107,6 +111,38 @@ def test_annotations_that_say_nothing_certain_are_not_judged(annotations):
 @pytest.mark.parametrize("kernel", [lambda x, y, cache: 0, lambda a, b, c, /: 0, lambda *args: 0])
 def test_a_cached_kernel_takes_the_cache_behind_the_arguments(kernel):
     assert reason(PLAIN, kernel, has_cache=True) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "kernel", "index"),
+    [
+        (PLAIN, lambda x, cache, y, /: 0, 1),
+        (PLAIN, lambda x, cache, y: 0, 1),
+        (PLAIN, lambda cache, x, y: 0, 0),
+        (PLAIN, lambda cache, x, /, y: 0, 0),
+        (PLAIN, lambda x, cache, *args: 0, 1),
+        (PLAIN, lambda x, y, z=0, cache=None, /: 0, 3),
+        (KEYWORD, lambda cache, x, *, y: 0, 0),
+    ],
+)
+def test_a_cache_among_the_arguments_is_refused(schema, kernel, index):
+    wanted = len(schema.positional)
+    text = f"takes its cache `cache` as argument {index}, and is passed it as argument {wanted}"
+    assert reason(schema, kernel, has_cache=True) == text
+
+
+@pytest.mark.parametrize(
+    ("schema", "kernel"),
+    [
+        (PLAIN, lambda x, y, cache, /: 0),
+        (PLAIN, lambda x, y, z=0, cache=None: 0),
+        (PLAIN, lambda x, y, *, cache: 0),
+        (KEYWORD, lambda x, cache, /, *, y: 0),
+        (KEYWORD, lambda x, y, cache: 0),
+    ],
+)
+def test_a_cache_behind_the_positional_arguments_or_by_keyword_fits(schema, kernel):
+    assert reason(schema, kernel, has_cache=True) is None
 
 
 def test_the_cache_is_the_last_parameter_that_is_no_argument():

@@ -1,6 +1,8 @@
+import gc
+
 import pytest
 
-from c10cli.dispatch import DispatchTable, register_tensor_type
+from c10cli.dispatch import Dispatcher, DispatchTable, register_tensor_type
 from c10cli.errors import DispatchError, NoKernelError
 
 SCHEMA = "t::f(Tensor x, int i) -> int"
@@ -210,3 +212,19 @@ def test_a_renewed_table_has_forgotten_what_it_learned(op, dispatcher, tensor):
     assert len(table.by_type) == len(table.by_key) == 1
     renewed = table.renewed()
     assert (renewed.registrations, renewed.by_type, renewed.by_key) == (table.registrations, {}, {})
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_types_made_by_the_thousand_are_not_kept_alive(checked, tensor, alive):
+    dispatcher = Dispatcher(checked=checked)
+    op = dispatcher.register_schema("t::many(Tensor x) -> Tensor")
+    dispatcher.register_kernel(op, "CPU", lambda x: type(x)())
+    for _ in range(1000):
+        x = alive.track(type("Own", (type(tensor()),), {}))()
+        op.call(x)
+        op.lookup(x)
+    del x
+    gc.collect()
+    assert len(alive) <= 600
+    table = op.table()
+    assert max(map(len, (table.by_type, table.checked, table._entries))) <= 256

@@ -220,3 +220,32 @@ def test_teaching_takes_a_type_and_a_key_or_function(tensor_type, key, message):
     with pytest.raises(RegistrationError) as caught:
         register_tensor_type(tensor_type, key)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("found", "gave", "help"),
+    [
+        (None, "None", "return a DispatchKey, or the name of one"),
+        (3, "int 3", "return a DispatchKey, or the name of one"),
+        ([1], "list of 1", "return a DispatchKey, or the name of one"),
+        ("CUDO", "`CUDO`", "did you mean `CUDA`?"),
+    ],
+)
+def test_a_key_function_that_gives_no_key_is_named_with_its_type(found, gave, help):
+    class Grid:
+        pass
+
+    def device_of(grid):
+        return found
+
+    register_tensor_type(Grid, device_of)
+    local = "test_a_key_function_that_gives_no_key_is_named_with_its_type.<locals>"
+    with pytest.raises(DispatchError) as caught:
+        key_of(Grid())
+    (diagnostic,) = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.help) == ("C10E108", help)
+    assert diagnostic.message == (
+        f"`{local}.device_of`, the key function of tensor type `{__name__}.{local}.Grid`,"
+        f" gave {gave}, which is no dispatch key"
+    )
+    assert (caught.value.tensor_type, caught.value.dispatch_key) == (Grid, found)

@@ -2,8 +2,9 @@ import textwrap
 
 import pytest
 
-from c10cli import SchemaError, load_registry
-from c10cli.interop.torch_export import check_exportable, exported_kernels, select_operators
+from c10cli import RegistrationError, SchemaError, load_registry
+from c10cli.interop import torch_export
+from c10cli.interop.torch_export import check_exportable, export_to_torch, exported_kernels, select_operators
 from c10cli.manifest.discover import shipped_registry
 
 # Shipped operator, arguments of the call under torch, what torch itself gives for them.
@@ -146,13 +147,39 @@ def test_an_operator_that_torch_has_is_refused_and_nothing_is_registered(run):
     assert lines[-1] == "[]"
 
 
-def test_a_second_export_of_the_same_operators_is_refused(run):
+def test_a_second_export_of_the_same_operators_gives_the_first_ones_result(run):
     program = """
-    registry = load_registry("registry.yaml")
-    export_to_torch(registry)
-    print(error(lambda: export_to_torch(registry)))
+    first = export_to_torch(load_registry("registry.yaml"))
+    print(export_to_torch(load_registry("registry.yaml")) is first)
     """
-    assert "`t::f` cannot be registered with torch" in run(program)[0]
+    assert run(program) == ["True"]
+
+
+def test_a_second_export_of_a_changed_registry_is_refused_and_names_the_first(run):
+    program = """
+    from pathlib import Path
+    from c10cli import RegistrationError
+    export_to_torch(load_registry("registry.yaml"))
+    path = Path("registry.yaml")
+    path.write_text(path.read_text().replace("Tensor x", "Tensor y"))
+    print(error(lambda: export_to_torch(load_registry(path))))
+    try:
+        export_to_torch(load_registry(path))
+    except RegistrationError as refused:
+        print(refused.diagnostics[0].notes)
+    """
+    lines = run(program)
+    assert "C10E301" in lines[0]
+    assert "`t::f` cannot be registered with torch" in lines[0]
+    assert "c10cli registered it in this process, from `" in lines[-1]
+
+
+def test_without_torch_it_is_said_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(torch_export, "is_installed", lambda _package: False)
+    with pytest.raises(RegistrationError, match="torch is not installed") as caught:
+        export_to_torch(load_registry(shipped_registry()))
+    assert caught.value.code == "C10E304"
+    assert caught.value.diagnostics[0].help == "pip install torch"
 
 
 def test_a_namespace_that_torch_keeps_is_refused_and_nothing_stays(run):

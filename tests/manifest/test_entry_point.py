@@ -58,7 +58,8 @@ def test_a_file_may_hold_a_dotted_name_too():
         ("a.py:lambda", "names `lambda`, which is no Python name"),
         ("a.py:f.", "names `f.`, which is no Python name"),
         ("a.py: f", "names ` f`, which is no Python name"),
-        ("a\0.py:f", "null character"),
+        ("a\0.py:f", "has a character that cannot be seen"),
+        ("a\u202e.py:f", "has a character that cannot be seen"),
     ],
 )
 def test_anything_else_is_refused_with_the_text_and_its_place(text, words):

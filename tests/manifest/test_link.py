@@ -148,7 +148,7 @@ def test_an_unknown_variant_is_refused_with_those_there_are(write):
     linked = load_registry(write(f=BEST)).find("f")
     with pytest.raises(UnknownOperatorError) as caught:
         linked.variant("CPU", "plane")
-    assert caught.value.code == "C10E403"
+    assert caught.value.code == "C10E412"
     assert caught.value.diagnostics[0].message == (
         "`t::f` has no variant `plane` for CPU; there is `fast`, `plain`, `third`"
     )
@@ -202,3 +202,15 @@ def test_a_manifest_without_operators_is_an_empty_registry(tmp_path):
     registry = link_manifest(require_manifest(tmp_path / "registry.yaml"))
     assert registry.kernels() == []
     assert registry.dispatcher.operators() == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code"), [("k.py:misfit", "C10E305"), ("k.py:VALUE", "C10E310"), ("k.py:gone", "C10E304")]
+)
+def test_a_kernel_that_the_first_call_refuses_has_its_place_in_the_manifest(write, kernel, code):
+    registry = load_registry(write(f=f"{{CPU: {kernel}}}"))
+    for use in (registry.find("f").handle.call, registry.find("f").handle.lookup):
+        with pytest.raises(RegistrationError) as caught:
+            use(X)
+        assert caught.value.code == code
+        assert str(caught.value.diagnostics[0].span).endswith("registry.yaml:4:20")

@@ -294,3 +294,13 @@ def test_malformed_includes(tmp_path, include, message):
     (finding,) = load_manifest(write(tmp_path, f"version: 1\ninclude: {include}\n")).diagnostics
     assert finding.code == "C10E106"
     assert message in finding.message
+
+
+def test_a_misspelt_field_is_one_finding_and_the_rest_is_read_all_the_same(tmp_path):
+    path = tmp_path / "registry.yaml"
+    path.write_text('version: 1\noperatros:\n  - schmea: "c10::f(Tensr x) -> Tensor"\n')
+    assert [(f.code, f.span.line) for f in load_manifest(path).diagnostics] == [
+        ("C10E104", 2),
+        ("C10E104", 3),
+        ("C10E204", 3),
+    ]

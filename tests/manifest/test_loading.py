@@ -1,3 +1,4 @@
+import os
 import sys
 import textwrap
 
@@ -233,3 +234,22 @@ def test_a_refusal_that_has_a_place_keeps_it(tmp_path):
     with pytest.raises(RegistrationError) as caught:
         load(tmp_path, "k.py:f")
     assert (caught.value.code, caught.value.diagnostics[0].span.file) == ("C10E204", "<schema>")
+
+
+def test_a_fifo_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "k.py")
+    assert finding(tmp_path, "k.py:f").message == "kernel file `k.py` is no regular file"
+
+
+def test_a_folder_whose_name_is_not_utf8_is_one(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    put(folder, "k.py", "def f(): return 1")
+    assert load(folder, "k.py:f")() == 1
+
+
+def test_the_entry_point_is_shown_once(tmp_path):
+    assert finding(tmp_path, "gone.py:f").place == ""
+    with pytest.raises(RegistrationError) as caught:
+        load_entry_point(parse_entry_point("gone.py:f", tmp_path))
+    assert caught.value.diagnostics[0].place == "gone.py:f"

@@ -1,3 +1,4 @@
+import os
 import sys
 import types
 
@@ -27,6 +28,11 @@ def test_a_file_that_is_not_there_has_near_names(tmp_path, locate):
 def test_a_folder_is_no_file(tmp_path, locate):
     (tmp_path / "relu.py").mkdir()
     assert locate("relu.py:f") == Missing("kernel file `relu.py` is a folder")
+
+
+def test_a_fifo_is_no_kernel_file(tmp_path, locate):
+    os.mkfifo(tmp_path / "relu.py")
+    assert locate("relu.py:f") == Missing("kernel file `relu.py` is no regular file")
 
 
 @pytest.fixture

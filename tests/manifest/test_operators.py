@@ -315,3 +315,19 @@ def test_an_included_manifest_has_its_own_dialect(tmp_path):
     result = load_text(tmp_path, "version: 1\ninclude: [torch.yaml]\n")
     assert result.diagnostics == ()
     assert [str(o.name) for o in result.manifest.operators] == ["aten::random_.from"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "column", "message"),
+    [
+        ('summary: "two\\nlines"\n', 14, "`summary` of `c10::f` has U+000A in it"),
+        (
+            "kernels: {CPU: {kernel: k.py:f, name: a b}}\n",
+            43,
+            "`name` of the `CPU` kernel of `c10::f` has a blank in it",
+        ),
+    ],
+)
+def test_names_and_summaries_are_of_one_line(tmp_path, fields, column, message):
+    findings, _ = operator_with(tmp_path, fields)
+    assert findings == [("C10E106", 4, column, message)]

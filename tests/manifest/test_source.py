@@ -1,3 +1,4 @@
+import os
 import time
 
 import pytest
@@ -195,3 +196,12 @@ def test_bytes_that_are_not_utf_8_have_a_place(tmp_path):
     assert finding.concise() == "m.yaml:2:6: error[C10E102] byte 0xe9 is not UTF-8 text"
     assert finding.span.line_text == "b: \u00fc\u00e9\ufffd x"
     assert finding.help == "save the file as UTF-8"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path, make):
+    path = tmp_path / "registry.yaml"
+    make(path)
+    (finding,) = load_document(path, "registry.yaml").findings
+    assert finding.code == "C10E101"
+    assert finding.message == "manifest `registry.yaml` cannot be read: it is no regular file"

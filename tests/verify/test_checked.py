@@ -1,9 +1,12 @@
+import os
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 from c10cli import ArgumentError, KernelError, parse_schema, register_tensor_type
+from c10cli.errors import Diagnostic
 from c10cli.verify.checked import call_checked
 
 
@@ -132,12 +135,18 @@ def test_a_mutable_argument_may_be_changed():
     assert x[0] == 5
 
 
+def set_dtype(x):
+    with warnings.catch_warnings():  # NumPy 2.5 deprecates it, and nothing else does this in place
+        warnings.simplefilter("ignore", DeprecationWarning)
+        x.dtype = np.int64
+
+
 @pytest.mark.parametrize(
     "change",
     [
         lambda x: x.sort(),  # -0.0 and 0.0 are equal, and yet not the same
-        lambda x: setattr(x, "shape", (2, 2)),
-        lambda x: setattr(x, "dtype", np.int64),
+        lambda x: x.resize((2, 2), refcheck=False),
+        set_dtype,
         lambda x: x.__setitem__(3, -np.nan),
     ],
 )
@@ -244,3 +253,61 @@ def test_an_alias_is_found_among_torch_tensors_and_across_libraries():
     assert refusal(X, lambda x: x.numpy(), x=tensor).code == "C10E506"
     assert refusal(X, torch.from_numpy, x=np.zeros(6)).code == "C10E506"
     assert call(X, lambda x: x + 1, x=tensor)
+
+
+def test_a_copy_of_the_process_that_a_kernel_made_does_not_go_on(tmp_path):
+    def kernel(x):
+        os.fork()
+        return x + 1
+
+    call(X, kernel, x=np.ones(1))
+    with (tmp_path / "log").open("a") as log:
+        log.write("one")
+    os.wait()
+    assert (tmp_path / "log").read_text() == "one"
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise SystemExit
+
+
+class Own(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (Mute(), "Mute: a message that cannot be shown"),
+        (Own("mine"), "Own: mine"),
+        (GeneratorExit(), "GeneratorExit: no message"),
+        (ValueError("half \udc80"), "ValueError: half \\udc80"),
+        (ValueError("x" * 5000), f"ValueError: {'x' * 2000}..."),
+    ],
+)
+def test_whatever_a_kernel_raises_is_told(error, text):
+    def kernel(x):
+        raise error
+
+    assert refusal(X, kernel, x=np.ones(1)).diagnostics[0].message == f"kernel `k` of `t::f` raised {text}"
+
+
+def test_an_error_of_c10clis_own_that_a_kernel_raises_is_the_kernels():
+    def kernel(x):
+        raise KernelError(Diagnostic("C10E504", "another one differs"), operator="t::other")
+
+    error = refusal(X, kernel, x=np.ones(1))
+    assert (error.code, error.kernel) == ("C10E501", "k")
+    assert error.diagnostics[0].message == (
+        "kernel `k` of `t::f` raised KernelError: error[C10E504] another one differs"
+    )
+
+
+def test_what_c10cli_finds_at_a_kernels_own_call_keeps_its_code_and_names_the_kernel():
+    def kernel(x):
+        raise KernelError(Diagnostic("C10E502", "a kernel of `t::f` returned 2 values"), operator="t::f")
+
+    error = refusal(X, kernel, x=np.ones(1))
+    assert (error.code, error.kernel) == ("C10E502", "k")
+    assert error.diagnostics[0].notes == ("the kernel is `k`",)

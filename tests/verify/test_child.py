@@ -1,3 +1,4 @@
+import io
 import os
 import signal
 import subprocess
@@ -7,13 +8,18 @@ import time
 
 import pytest
 
+from c10cli import BenchError
+from c10cli.verify import child
 from c10cli.verify.child import Ended, run_items
 
 WORKER = """\
 import os, signal, subprocess, sys, time
+from c10cli.errors import BenchError, Diagnostic
 from c10cli.verify.child import serve
 
 def prepare(job):
+    if job.get("refuses"):
+        raise BenchError(Diagnostic("C10E604", "not this job"))
     if job.get("fails"):
         raise RuntimeError("no job for me")
     def do(item):
@@ -31,6 +37,20 @@ def prepare(job):
             if os.fork() == 0:
                 time.sleep(60)
             os._exit(0)
+        if action == "fork and return":
+            if os.fork() == 0:
+                return {"value": "of the copy"}
+            time.sleep(0.3)
+            return {"value": "of the original"}
+        if action == "flags":
+            return {"flags": [sys.flags.optimize, sys.warnoptions, sys._xoptions]}
+        if action == "floods":
+            for _ in range(200):
+                os.write(2, b"x" * 100_000)
+            os.write(2, b"\\nthe end\\nnote: a note\\nhelp: some help\\n")
+            os._exit(1)
+        if action == "surrogate":
+            return {"value": "\\udc80"}
         if action == "spawn":
             command = [sys.executable, "-c", "import time; time.sleep(60)"]
             with open(job["file"], "w") as file:
@@ -107,6 +127,53 @@ def test_what_an_item_started_ends_with_its_process(run, tmp_path):
     assert results[0].timed_out
     assert results[1] == {"value": 10}
     assert _has_ended(int((tmp_path / "pid").read_text()))
+
+
+def test_a_copy_of_the_process_that_a_kernel_made_gives_no_answer(run):
+    results = run("fork and return", "ten")
+    assert results == {0: {"value": "of the original"}, 1: {"value": 10}}
+
+
+def test_answers_that_nobody_asked_for_are_left_out(run, monkeypatch):
+    given = [{"begins": 0}, {"item": 7, "result": {}}, {"item": 0, "result": {"value": 1}}, {"x": 1}]
+    monkeypatch.setattr(child._Child, "answer", lambda _self, _limit_s: given.pop(0) if given else None)
+    results = run("ten", "ten")
+    assert results[0] == {"value": 1}
+    assert isinstance(results[1], Ended)
+
+
+def test_a_flood_without_lines_is_cut_and_the_last_words_are_no_notes(run):
+    results = run("floods", "ten")
+    assert results[0] == Ended(False, "the process ended with exit code 1; its last words: the end")
+
+
+def test_of_what_a_child_says_little_is_kept():
+    reader = child._Child.__new__(child._Child)
+    reader._errors = child.deque(maxlen=20)
+    reader._read_errors(io.BytesIO(b"a" * 5000 + b"\n" + b"line\n" * 30 + b"b" * 3000))
+    assert [len(line) for line in reader._errors] == [4] * 19 + [1000]
+
+
+def test_half_a_surrogate_pair_comes_through(run):
+    assert run("surrogate")[0] == {"value": "\udc80"}
+
+
+def test_a_job_that_is_refused_is_one_error_for_all_items(run):
+    with pytest.raises(BenchError) as caught:
+        run("ten", "ten", refuses=True)
+    assert [d.message for d in caught.value.diagnostics] == ["not this job"]
+
+
+def test_the_options_of_the_interpreter_reach_the_child(tmp_path):
+    (tmp_path / "worker_of_a_test.py").write_text(WORKER, encoding="utf-8")
+    script = (
+        "from c10cli.verify.child import run_items\n"
+        "print(dict(run_items('worker_of_a_test', {'actions': ['flags']}, [0], timeout_s=60.0)))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = [sys.executable, "-OO", "-W", "ignore::ImportWarning", "-X", "utf8", "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "{'flags': [2, ['ignore::ImportWarning'], {'utf8': True}]}" in done.stdout
 
 
 def test_a_result_that_is_no_json_ends_the_process(run):

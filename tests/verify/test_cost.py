@@ -46,3 +46,29 @@ def test_a_cost_that_cannot_be_computed_is_a_finding(declare, text):
     with pytest.raises(ManifestError) as caught:
         evaluate_cost(declare(f"{{bytes: '{text}'}}"), ARGUMENTS)
     assert caught.value.code == "C10E110"
+
+
+@pytest.mark.parametrize(
+    ("text", "came"),
+    [
+        ("inf", "inf"),
+        ("nan", "nan"),
+        ("0 - size(x)", "-6"),
+        ("1e308 * 10", "inf"),
+        ("10 ** 400", "1000000000000000000000000000000000000000"),
+        ("1j", "1j"),
+        ("'many'", "a str"),
+        ("xs", "a list"),
+        ("x", "a ndarray"),
+        ("None", "a NoneType"),
+    ],
+)
+def test_a_cost_is_a_finite_number_from_0_up(declare, text, came):
+    decl = declare(f'{{flops: "{text}"}}')
+    with pytest.raises(ManifestError) as caught:
+        evaluate_cost(decl, ARGUMENTS)
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "C10E110"
+    assert finding.message == f"a cost is a finite number from 0 up, and `{text}` gives {came}"
+    assert finding.span == decl.node.child("cost").span("flops")
+    assert finding.notes == ("the arguments are float32[2, 3], [float64[4], int8[1]]",)

@@ -89,12 +89,12 @@ def test_an_expression_that_fails_is_found_at_its_place(declare):
     assert "in case s[n=2]/float32" in finding.notes
 
 
-def test_a_value_that_does_not_fit_the_schema_is_found_at_its_case(declare):
+def test_a_value_that_does_not_fit_the_schema_is_found_at_its_input(declare):
     decl = declare(F, "{name: s, inputs: {x: 'ones(1)', n: 'ones(1)'}}")
     with pytest.raises(ArgumentError) as caught:
         make_arguments(decl, next(case_points(decl)))
     assert caught.value.code == "C10E405"
-    assert caught.value.diagnostics[0].span == decl.cases[0].span
+    assert caught.value.diagnostics[0].span == decl.cases[0].node.child("inputs").span("n")
 
 
 def test_more_memory_than_there_is_keeps_its_cause(declare):
@@ -146,10 +146,18 @@ def test_copies_share_no_memory_with_the_arguments():
     assert (copied["xs"][1], copied["n"]) == (None, 3)
 
 
+def test_copies_are_made_however_deep_a_tensor_lies():
+    x = np.ones(1)
+    (inner,) = copy_tensors({"d": {"a": ([x],)}})["d"]["a"]
+    inner[0][:] = 5
+    assert x.tolist() == [1]
+
+
 def test_tensors_of_a_value_are_itself_or_those_of_its_list():
     x = np.ones(1)
     assert tensors_of(x) == [x]
     assert tensors_of([x, None, 3]) == [x]
+    assert tensors_of([[x], {"a": [x]}]) == [x, x]
     assert tensors_of(3) == tensors_of(None) == tensors_of("x") == []
 
 

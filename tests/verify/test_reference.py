@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from c10cli import DispatchError, KernelError, RegistrationError
 from c10cli.manifest.load import require_manifest
+from c10cli.verify.difference import tolerance_of
 from c10cli.verify.inputs import case_points
-from c10cli.verify.reference import check_kernel, expect, tolerance_of
+from c10cli.verify.reference import check_kernel, expect, expect_of
 
 REFERENCE = """\
 import numpy as np
@@ -24,6 +27,22 @@ def text(x):
     return "abc"
 def maybe(x):
     return None
+buffer = np.zeros(3)
+def reuses(x):
+    np.add(x, 1, out=buffer)
+    return buffer
+def gappy(x):
+    return [x.copy(), None]
+def nested(x):
+    return [[x.copy(), x + 1], [x + 2]]
+def by_name(x):
+    return {"a": x.copy(), "b": x + 1}
+def whole(x):
+    return x.astype(np.int64)
+def wide_whole(x):
+    return x.astype(np.int64) + 1
+def twins(x):
+    return x + 1, x + 1
 def pieces(x):
     return [x.copy(), x + 1]
 def writes(x):
@@ -131,12 +150,12 @@ def test_every_return_is_compared_under_its_name(facts):
     ("reference", "returns", "value", "fact"),
     [
         ("sizes", "int[]", [2, 3], None),
-        ("sizes", "int[]", [2, 4], "1 of 1 elements differ; at [] it is 4 where the reference gives 3"),
+        ("sizes", "int[]", [2, 4], "element 1: it is 4 where the reference gives 3"),
         ("sizes", "int[]", [2], "1 values where the reference gives 2"),
         ("text", "str", "abc", None),
         ("text", "str", "abd", "it is abd where the reference gives abc"),
         ("maybe", "Tensor?", None, None),
-        ("maybe", "Tensor?", np.ones(1), "1 values where the reference gives 0"),
+        ("maybe", "Tensor?", np.ones(1), "it is float64[1] where the reference gives None"),
     ],
 )
 def test_what_is_no_tensor_is_compared_too(facts, reference, returns, value, fact):
@@ -147,6 +166,156 @@ def test_what_is_no_tensor_is_compared_too(facts, reference, returns, value, fac
 def test_lists_of_tensors_are_compared_one_by_one(facts):
     assert facts("pieces", lambda x: [x.copy(), x + 1], returns="Tensor[]") == []
     assert facts("pieces", lambda x: [x.copy(), x + 2], returns="Tensor[]") != []
+
+
+def test_what_is_missing_has_a_place(facts):
+    said = ["return `0`: element 0: it is None where the reference gives float32[3]"]
+    assert facts("gappy", lambda x: [None, x.copy()], returns="Tensor?[]") == said
+    assert facts("gappy", lambda x: [x.copy(), None], returns="Tensor?[]") == []
+
+
+def test_lists_of_lists_and_dictionaries_are_compared_element_by_element(facts):
+    assert facts("nested", lambda x: [[x.copy(), x + 1], [x + 2]], returns="Tensor[][]") == []
+    (fact,) = facts("nested", lambda x: [[x.copy(), x + 1], [x + 3]], returns="Tensor[][]")
+    assert fact.startswith("return `0`: element 1: element 0: 3 of 3 elements differ")
+    kinds = {"returns": "Dict(str, Tensor)"}
+    assert facts("by_name", lambda x: {"b": x + 1, "a": x.copy()}, **kinds) == []
+    (fact,) = facts("by_name", lambda x: {"a": x.copy(), "b": x + 2}, **kinds)
+    assert fact.startswith("return `0`: element 'b': 3 of 3 elements differ")
+    (fact,) = facts("by_name", lambda x: {"a": x.copy()}, **kinds)
+    assert fact == "return `0`: the keys are 'a' where the reference gives 'a', 'b'"
+
+
+class Agreeable(np.ndarray):
+    """An array that says yes to every question."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return np.ones(self.shape, bool)
+
+
+def test_a_subclass_of_numpys_array_does_not_compare_itself(facts):
+    (fact,) = facts("plus_one", lambda x: np.zeros(3, "f").view(Agreeable))
+    assert fact.startswith("return `0`: 3 of 3 elements differ")
+
+
+def test_masked_elements_are_no_values_and_what_is_not_masked_is_compared(facts):
+    masked = facts("plus_one", lambda x: np.ma.masked_array(x + 1, [0, 1, 1]))
+    assert masked == ["return `0`: 2 elements are masked, and so have no value"]
+    assert facts("plus_one", lambda x: np.ma.masked_array(x + 1)) == []
+    assert facts("plus_one", lambda x: np.ma.masked_array(x + 2)) != []
+
+
+def test_a_reference_that_writes_into_one_buffer_leaves_earlier_results_alone(declare):
+    decl, point = declare("reuses")
+    first = expect(decl, point)
+    expect_of(decl, point, {"x": np.full(3, 9, np.float32)})
+    assert first.returns[0].tolist() == [1, 2, 3]
+
+
+def test_what_a_reference_wrote_is_kept_too(declare):
+    decl, point = declare("returns_what_it_wrote", returns="Tensor(a!)", argument="Tensor(a!) x")
+    expectation = expect(decl, point)
+    expectation.returns[0][:] = 9
+    assert expectation.written["x"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64"])
+def test_an_integer_has_the_references_width(facts, dtype):
+    said = [f"return `0`: the dtype is {dtype} where the reference gives int64"]
+    assert facts("whole", lambda x: x.astype(dtype)) == said
+    assert facts("whole", lambda x: x.astype(dtype), fields="result_dtype: any") == []
+    assert facts("whole", lambda x: x.astype(np.int64)) == []
+
+
+def test_a_dtype_is_judged_inside_a_list_too(facts):
+    (fact,) = facts("pieces", lambda x: [x.copy(), (x + 1).astype(np.float16)], returns="Tensor[]")
+    assert fact == "return `0`: element 1: the dtype is float16 where the arguments are float32"
+
+
+def test_the_tolerance_is_not_that_of_a_dtype_that_only_the_kernel_chose(facts):
+    off = lambda x: ((x + 1) * np.float32(1.002)).astype(np.float16)  # noqa: E731
+    assert facts("plus_one", off) != []
+    (fact,) = facts("plus_one", lambda x: ((x + 1) * 1.002).astype(np.float64), fields="result_dtype: any")
+    assert "(rtol 1e-12" in fact
+    assert facts("plus_one", off, fields="result_dtype: any") == []  # the manifest leaves the dtype open
+
+
+def test_without_a_floating_argument_no_float_is_coarser_than_float32(facts, declare):
+    decl, point = declare("plus_one")
+    whole = replace(point, dtype="int32")
+    for dtype, found in (("float16", 1), ("float32", 0), ("float64", 0)):
+        kernel = lambda x, dtype=dtype: (x + 1).astype(dtype)  # noqa: E731
+        assert len(check_kernel(decl, "k", kernel, "CPU", expect(decl, whole))) == found
+
+
+@pytest.mark.needs("torch")
+def test_results_are_of_the_arguments_library(declare, torch):
+    decl, point = declare("plus_one")
+    with pytest.raises(KernelError) as caught:
+        check_kernel(decl, "k", lambda x: torch.from_numpy(x + 1), "CPU", expect(decl, point))
+    assert caught.value.code == "C10E502"
+    assert caught.value.diagnostics[0].message == (
+        "kernel `k` of `t::f` gave a torch tensor (float32[3]) for return 0, where the arguments are of numpy"
+    )
+
+
+def test_one_tensor_given_twice_is_refused(declare):
+    decl, point = declare("twins", returns="(Tensor a, Tensor b)")
+
+    def kernel(x):
+        return (x + 1,) * 2
+
+    with pytest.raises(KernelError) as caught:
+        check_kernel(decl, "k", kernel, "CPU", expect(decl, point))
+    assert caught.value.code == "C10E506"
+    assert caught.value.diagnostics[0].message == (
+        "return `a` and return `b` of kernel `k` of `t::f` share memory"
+    )
+
+
+class Twice:
+    """Kernels that are right whenever they are called, and yet not twice."""
+
+    def __init__(self):
+        self.kept, self.calls = None, 0
+
+    def reuses_its_buffer(self, x):
+        self.kept = np.empty_like(x) if self.kept is None else self.kept
+        return np.add(x, 1, out=self.kept)
+
+    def changes_the_call_before(self, x):
+        if self.kept is not None:
+            self.kept[0] = 7
+        self.kept = x
+        return x + 1
+
+    def is_right_once(self, x):
+        self.calls += 1
+        return x + self.calls
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "fact"),
+    [
+        ("reuses_its_buffer", "C10E506", "is the same memory in every call: the next call overwrites it"),
+        ("changes_the_call_before", "C10E505", "changed argument `x` of the call before it"),
+    ],
+)
+def test_a_second_call_leaves_the_first_alone(declare, name, code, fact):
+    decl, point = declare("plus_one")
+    expectation = expect(decl, point)
+    assert check_kernel(decl, "k", getattr(Twice(), name), "CPU", expectation) == ()
+    with pytest.raises(KernelError) as caught:
+        check_kernel(decl, "k", getattr(Twice(), name), "CPU", expectation, twice=True)
+    assert caught.value.code == code
+    assert fact in caught.value.diagnostics[0].message
+
+
+def test_a_second_call_is_as_right_as_the_first(declare):
+    decl, point = declare("plus_one")
+    (finding,) = check_kernel(decl, "k", Twice().is_right_once, "CPU", expect(decl, point), twice=True)
+    assert finding.code == "C10E504"
+    assert finding.notes[-1] == "only in the second call with the same contents"
 
 
 def write(amount):

@@ -106,6 +106,38 @@ def quits(x):
     sys.exit("enough")
 
 
+def forks(x):
+    os.fork()
+    return x + 1
+
+
+def words(x):
+    raise ValueError("half \\udc80")
+
+
+class Mute(BaseException):
+    def __str__(self):
+        raise ValueError
+
+
+def mute(x):
+    raise Mute
+
+
+buffer = np.empty((2, 3), np.float32)
+
+
+def reuses(x):
+    return np.add(x, 1, out=buffer)
+
+
+def sets(x):
+    np.seterr(all="raise")
+    os.environ.clear()
+    os.chdir("/")
+    return x + 1
+
+
 def segfaults(x):
     ctypes.string_at(0)
 
@@ -114,7 +146,7 @@ def reference(x):
     return x + 1
 '''
 FATAL = ("sleeps", "exits", "segfaults")
-FINE = ("right", "prints", "complains", "reads", "leaves_a_thread")
+FINE = ("right", "sets", "forks", "prints", "complains", "reads", "leaves_a_thread")
 BROKEN = {
     "wrong": ("C10E504", "differs from the reference in return `0`: 6 of 6 elements differ"),
     "not_a_number": ("C10E504", "differs from the reference in return `0`: 6 of 6 elements differ"),
@@ -130,6 +162,9 @@ BROKEN = {
     "allocates": ("C10E501", "MemoryError"),
     "sleeps": ("C10E501", "ended its process: took longer than 2 s and was stopped"),
     "exits": ("C10E501", "ended its process: the process ended with exit code 3"),
+    "words": ("C10E501", "raised ValueError: half \\udc80"),
+    "mute": ("C10E501", "raised Mute: a message that cannot be shown"),
+    "reuses": ("C10E506", "is the same memory in every call"),
     "quits": ("C10E501", "raised SystemExit: enough"),
     "segfaults": ("C10E501", "ended its process: the process was killed by SIGSEGV"),
 }
@@ -208,6 +243,21 @@ def test_findings_are_in_the_order_of_the_file(validation):
 def test_a_finding_names_the_case(validation):
     assert "in case small/float32" in findings_of(validation, "raises")[0].notes
     assert findings_of(validation, "wrong")[0].place == "case small/float32 of t::f"
+
+
+def test_a_kernel_without_enough_time_is_told_which_option_gives_more(validation):
+    assert findings_of(validation, "sleeps")[0].help == "give it more time with --timeout"
+    assert "under a debugger" in findings_of(validation, "exits")[0].help
+
+
+def test_a_module_that_raises_what_cannot_be_shown_is_a_finding(tmp_path):
+    text = "class Mute(BaseException):\n    def __str__(self):\n        raise SystemExit\nraise Mute\n"
+    path = write_manifest(
+        tmp_path, operator("f", "", kernels="[k.py:f]"), k=f"def f(x):\n    return x\n{text}"
+    )
+    (finding,) = validate(path).diagnostics
+    assert finding.code == "C10E304"
+    assert finding.message == "`k.py` cannot be imported: Mute: a message that cannot be shown"
 
 
 REFERENCES = """\
@@ -345,7 +395,7 @@ def test_static_checks_import_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [({"static": True}, "only the sources were checked"), ({"run": False}, "not asked for")],
+    [({"static": True}, "only the sources were checked"), ({"run": False}, "not asked for (--no-run)")],
 )
 def test_a_required_key_that_was_not_to_be_run_is_a_finding(tmp_path, options, reason):
     path = write_manifest(tmp_path, operator("f", kernels="[r.py:f]"), r=REFERENCES)
@@ -360,7 +410,7 @@ def test_a_required_key_that_was_run_is_none_also_without_a_reference(tmp_path):
     path = write_manifest(tmp_path, operator("f", "", kernels="[r.py:f]"), r=REFERENCES)
     found = validate(path, require=["CPU"])
     assert found.diagnostics == []
-    assert (found.bound, found.run, found.cases) == (1, 1, 1)
+    assert (found.bound, found.run, found.cases) == (1, 1, 0)  # a call, and nothing to compare it with
 
 
 def test_kernels_of_a_faulty_manifest_are_not_imported(tmp_path):
@@ -368,6 +418,7 @@ def test_kernels_of_a_faulty_manifest_are_not_imported(tmp_path):
     found = validate(path)
     assert [d.code for d in found.diagnostics] == ["C10E104"]
     assert (found.static, found.bound) == (2, 0)
+    assert found.left_out == "the manifest has findings"
 
 
 def test_a_file_that_is_no_manifest_has_findings_and_no_counts(tmp_path):

@@ -1,7 +1,15 @@
+import os
+import sys
+import warnings
+
+import numpy as np
 import pytest
 
+from c10cli import ManifestError
 from c10cli.errors import Diagnostic
+from c10cli.manifest.load import require_manifest
 from c10cli.verify import worker
+from c10cli.verify.same_manifest import manifest_digest
 from c10cli.verify.worker import prepare
 
 KERNELS = """\
@@ -35,11 +43,19 @@ operators:
 def job(tmp_path):
     (tmp_path / "k.py").write_text(KERNELS, encoding="utf-8")
     (tmp_path / "registry.yaml").write_text(REGISTRY, encoding="utf-8")
-    return {"registry": str(tmp_path / "registry.yaml"), "run": [0, 1, 2, 3, 4, 5], "seed": 0}
+    path = tmp_path / "registry.yaml"
+    digest = manifest_digest(require_manifest(path))
+    return {"registry": str(path), "digest": digest, "run": [0, 1, 2, 3, 4, 5], "seed": 0}
 
 
 def test_a_kernel_is_bound_and_run_on_every_case(job):
-    assert prepare(job)(0) == {"bound": True, "cases": 2, "findings": [], "shared": []}
+    assert prepare(job)(0) == {
+        "bound": True,
+        "cases": 2,
+        "compared": 2,
+        "findings": [],
+        "shared": [],
+    }
 
 
 def test_the_reference_runs_once_per_case_for_all_kernels_of_an_operator(job, tmp_path):
@@ -94,3 +110,92 @@ def test_wrong_results_of_two_returns_are_two_findings():
     )
     found = worker._counted([first, again, other], by_message=True)
     assert found == [first.with_notes("1 more case in the same way"), other]
+
+
+def test_a_manifest_that_was_edited_meanwhile_is_refused(job):
+    with open(job["registry"], "a") as file:  # noqa: PTH123 - to append
+        file.write("# edited\n")
+    with pytest.raises(ManifestError) as caught:
+        prepare(job)
+    assert caught.value.code == "C10E101"
+    assert caught.value.diagnostics[0].message == "the manifest was changed while its kernels were being run"
+
+
+RUDE = """\
+import os, random, sys, warnings
+import numpy as np
+sys.path.append("/of/the/module")
+def changes_everything(x):
+    np.seterr(all="raise")
+    warnings.simplefilter("error")
+    os.environ["RUDE"] = "1"
+    os.environ.pop("HOME", None)
+    os.chdir("/")
+    sys.path.append("/of/the/kernel")
+    random.seed(5)
+    np.random.seed(5)
+    sys.setprofile(lambda *_: None)
+    return x + 1
+def looks(x):
+    assert "/of/the/module" in sys.path
+    assert "/of/the/kernel" not in sys.path
+    assert "RUDE" not in os.environ
+    return x + 1
+"""
+TWO = """\
+version: 1
+operators:
+  - schema: "t::a(Tensor x) -> Tensor"
+    kernels: {CPU: [k.py:changes_everything, k.py:looks]}
+    cases: [{name: s, inputs: {x: 'ones(2)'}}]
+"""
+
+
+def test_what_a_kernel_does_to_its_process_the_next_one_does_not_see(tmp_path):
+    (tmp_path / "k.py").write_text(RUDE, encoding="utf-8")
+    path = tmp_path / "registry.yaml"
+    path.write_text(TWO, encoding="utf-8")
+    before = _surroundings()
+    check = prepare(
+        {
+            "registry": str(path),
+            "digest": manifest_digest(require_manifest(path)),
+            "run": [0, 1],
+            "seed": 0,
+        }
+    )
+    assert check(0)["findings"] == []
+    assert _surroundings() == before
+    assert check(1)["findings"] == []
+
+
+def _surroundings():
+    return (
+        np.geterr(),
+        tuple(warnings.filters),
+        dict(os.environ),
+        os.getcwd(),  # noqa: PTH109 - as a text
+        tuple(sys.path),
+        sys.getprofile(),
+        np.random.get_state()[1].tolist(),
+    )
+
+
+def test_a_cost_without_a_value_is_found_once_on_the_cases_that_are_timed(tmp_path):
+    (tmp_path / "k.py").write_text("def f(x):\n    return x + 1\n", encoding="utf-8")
+    path = tmp_path / "registry.yaml"
+    path.write_text(
+        TWO.replace("[k.py:changes_everything, k.py:looks]", "k.py:f").replace(
+            "    cases: [",
+            '    cost: {flops: "1 / (size(x) - 2)"}\n    cases: [{name: b, bench: false, '
+            "inputs: {x: 'ones(2)'}}, ",
+        ),
+        encoding="utf-8",
+    )
+    job = {"registry": str(path), "digest": manifest_digest(require_manifest(path)), "run": [0], "seed": 0}
+    answer = prepare(job)(0)
+    (finding,) = map(Diagnostic.from_dict, answer["shared"])
+    assert finding.code == "C10E110"
+    assert finding.span.line_text[finding.span.column - 1 :].startswith('"1 / (size(x) - 2)"')
+    assert "in case s/float32" in finding.notes
+    assert (answer["cases"], answer["compared"], answer["findings"]) == (2, 0, [])

@@ -1,0 +1,212 @@
+"""How a result differs from the reference's: in what it is, in its dtype, in its elements.
+
+Note [Result dtypes]: a reference computes in float64 (complex128), so that
+dtype of its own states nothing; any other one is a statement.  A floating
+result is to have the dtype of the floating arguments, or the one that the
+reference states.  Where the arguments have several, none coarser than all of
+them; where they have none, none coarser than float32.  Integers are computed
+exactly, so theirs is the reference's dtype.  `result_dtype: any` leaves the
+width open.  The tolerance is that of the coarser of the two dtypes compared:
+of one that is right, or that the manifest leaves open, never of one that only
+the kernel chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from c10cli.arrays.compare import compare_arrays
+from c10cli.arrays.placement import to_numpy
+from c10cli.dispatch.describe import describe, dtype_name
+from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.manifest.model import OperatorDecl, Tolerance
+from c10cli.verify.inputs import Arguments, tensors_of
+
+__all__ = ["Difference", "find_difference", "tolerance_of"]
+
+# Where a manifest has no tolerance for a dtype: some ten times the rounding of one operation.
+_DEFAULT_TOLERANCE: Final = {
+    "float64": Tolerance(1e-12, 1e-13),
+    "float32": Tolerance(1e-5, 1e-6),
+    "float16": Tolerance(5e-3, 1e-3),
+    "bfloat16": Tolerance(4e-2, 1e-2),
+    "complex64": Tolerance(1e-5, 1e-6),
+    "complex128": Tolerance(1e-12, 1e-13),
+}
+_EXACT: Final = Tolerance(0.0, 0.0)
+
+# The finest first; a dtype that is not here counts as the finest.
+_FLOATS: Final = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+_COMPLEX: Final = ("complex128", "complex64")
+_FLOAT_OF: Final = {"complex128": "float64", "complex64": "float32"}
+# What references compute in, whatever they are given.
+_WIDE: Final = ("float64", "complex128")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is different, and what to do about it where that is clear."""
+
+    fact: str
+    help: str = ""
+
+
+def tolerance_of(decl: OperatorDecl, dtype: str) -> Tolerance:
+    """How far a result of *dtype* may be from the reference: the manifest's word, or the default."""
+    return decl.tolerance.get(dtype, _DEFAULT_TOLERANCE.get(dtype, _EXACT))
+
+
+def find_difference(
+    decl: OperatorDecl, arguments: Arguments, actual: Any, expected: Any
+) -> Difference | None:
+    """The first difference of *actual* from *expected*, or None; see Note [Result dtypes].
+
+    Args:
+        arguments: of the call, whose dtypes a result keeps.
+    """
+    return _Comparison(decl, arguments).of(actual, expected)
+
+
+class _Comparison:
+    """Results of one call with those of the reference; lists and dictionaries place by place."""
+
+    def __init__(self, decl: OperatorDecl, arguments: Arguments) -> None:
+        self._decl = decl
+        tensors = [tensor for value in arguments.values() for tensor in tensors_of(value)]
+        self._given = list(dict.fromkeys(dtype_name(tensor.dtype) for tensor in tensors))
+
+    def of(self, actual: Any, expected: Any) -> Difference | None:
+        if is_tensor(actual) and is_tensor(expected):
+            return self._of_tensors(actual, expected)
+        if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+            return self._of_mappings(actual, expected)
+        if isinstance(actual, list | tuple) and isinstance(expected, list | tuple):
+            if len(actual) != len(expected):
+                return Difference(f"{len(actual)} values where the reference gives {len(expected)}")
+            return self._of_elements(dict(enumerate(actual)), dict(enumerate(expected)))
+        return self._of_values(actual, expected)
+
+    def _of_mappings(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any]) -> Difference | None:
+        if actual.keys() != expected.keys():
+            shown = (", ".join(sorted(map(repr, keys))) or "none" for keys in (actual, expected))
+            return Difference("the keys are {} where the reference gives {}".format(*shown))
+        return self._of_elements(actual, expected)
+
+    def _of_elements(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any]) -> Difference | None:
+        for place, wanted in expected.items():
+            found = self.of(actual[place], wanted)
+            if found:
+                return Difference(f"element {place!r}: {found.fact}", found.help)
+        return None
+
+    def _of_values(self, actual: Any, expected: Any) -> Difference | None:
+        """Numbers within the tolerance, anything else exactly."""
+        fits = _equal(actual, expected)
+        if _kind_of_number(actual) == _kind_of_number(expected) in ("float", "complex"):
+            # A number out of arrays is no more exact than they are.
+            coarse = _coarsest([d for d in self._given if d in _FLOATS + _COMPLEX], "float64")
+            tolerance = tolerance_of(self._decl, coarse)
+            one, other = np.asarray(actual), np.asarray(expected)
+            fits = compare_arrays(one, other, rtol=tolerance.rtol, atol=tolerance.atol) is None
+        return (
+            None
+            if fits
+            else Difference(f"it is {_shown(actual)} where the reference gives {_shown(expected)}")
+        )
+
+    def _of_tensors(self, actual: Any, expected: Any) -> Difference | None:
+        masked = _masked_count(actual)
+        if masked:
+            return Difference(
+                f"{masked} elements are masked, and so have no value",
+                "return a plain array, with a value everywhere",
+            )
+        dtype, stated = dtype_name(actual.dtype), dtype_name(expected.dtype)
+        fault = self._dtype_fault(dtype, stated)
+        if fault:
+            return fault
+        tolerance = tolerance_of(self._decl, _coarsest([dtype, stated], stated))
+        mismatch = compare_arrays(
+            to_numpy(actual), to_numpy(expected), rtol=tolerance.rtol, atol=tolerance.atol
+        )
+        return Difference(mismatch.fact) if mismatch else None
+
+    def _dtype_fault(self, dtype: str, stated: str) -> Difference | None:
+        kind = _kind(dtype)
+        if kind != _kind(stated):
+            return Difference(f"the dtype is {dtype} where the reference gives {stated}")
+        if self._decl.result_dtype == "any" or (dtype == stated and stated not in _WIDE):
+            return None
+        if kind == "integer":
+            return Difference(f"the dtype is {dtype} where the reference gives {stated}", _STATED)
+        return self._float_fault(dtype, stated) if kind in ("float", "complex") else None
+
+    def _float_fault(self, dtype: str, stated: str) -> Difference | None:
+        kept = _COMPLEX if dtype in _COMPLEX else (*_FLOATS, *_COMPLEX)
+        given = [d if kept is _COMPLEX else _FLOAT_OF.get(d, d) for d in self._given if d in kept]
+        if len(set(given)) == 1:
+            wrong = dtype not in given
+        else:
+            wrong = _rank(dtype) > _rank(_coarsest(given, "float32" if kept is not _COMPLEX else "complex64"))
+        if not wrong:
+            return None
+        shown = (
+            f"the arguments are {' and '.join(dict.fromkeys(given))}"
+            if given
+            else f"the reference gives {stated}"
+        )
+        return Difference(f"the dtype is {dtype} where {shown}", _KEEP if given else _STATED)
+
+
+_KEEP = "return the arguments' dtype, or write `result_dtype: any` in the operator"
+_STATED = "return the reference's dtype, or write `result_dtype: any` in the operator"
+
+
+def _rank(dtype: str) -> int:
+    order = _COMPLEX if dtype in _COMPLEX else _FLOATS
+    return order.index(dtype) if dtype in order else 0
+
+
+def _coarsest(dtypes: list[str], usual: str) -> str:
+    return max(dtypes, key=_rank, default=usual)
+
+
+def _kind(dtype: str) -> str:
+    for prefix, kind in (("float", "float"), ("bfloat", "float"), ("int", "integer"), ("uint", "integer")):
+        if dtype.startswith(prefix):
+            return kind
+    return "complex" if dtype.startswith("complex") else dtype
+
+
+def _kind_of_number(value: Any) -> str:
+    """``int``, ``float``, …; empty for what is no number."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    for number in (bool, int, float, complex):
+        if isinstance(plain, number):
+            return number.__name__
+    return ""
+
+
+def _equal(actual: Any, expected: Any) -> bool:
+    """Whether two values are of one kind and equal; what refuses to be compared is not."""
+    if _kind_of_number(actual) != _kind_of_number(expected):
+        return False
+    try:
+        return actual is expected or bool(actual == expected)
+    except Exception:  # noqa: BLE001 - of a value that c10cli knows nothing of
+        return False
+
+
+def _shown(value: Any) -> str:
+    """A text or a number itself, anything else described."""
+    plain = isinstance(value, str | int | float | complex | np.generic)
+    return str(value)[:80] if plain else describe(value)
+
+
+def _masked_count(array: Any) -> int:
+    """Elements of NumPy's masked arrays that are said to have no value."""
+    return int(np.count_nonzero(np.ma.getmaskarray(array))) if isinstance(array, np.ma.MaskedArray) else 0
