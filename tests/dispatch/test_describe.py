@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from c10cli.dispatch.describe import describe, dtype_name
+from c10cli.dispatch.describe import callable_name, describe, dtype_name
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,19 @@ def test_contents_are_never_shown():
 
 def test_torch_dtypes_lose_their_prefix():
     assert dtype_name("torch.float16") == "float16"
+
+
+class Called:
+    def __call__(self):
+        return None
+
+
+class Nameless(Called):
+    @property
+    def __name__(self):
+        raise OSError("no name today")
+
+
+@pytest.mark.parametrize(("make", "name"), [(lambda: len, "len"), (Called, "Called"), (Nameless, "Nameless")])
+def test_a_callable_is_named_without_its_address_and_without_error(make, name):
+    assert callable_name(make()) == name
