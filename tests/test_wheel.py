@@ -58,7 +58,9 @@ def test_registry_kernels_and_every_module_are_in_the_wheel(wheel):
     modules = {str(path.relative_to(ROOT)) for path in ROOT.glob("c10cli/**/*.py")}
     kernels = {f"c10cli/_shipped/{path.relative_to(ROOT)}" for path in ROOT.glob("kernels/**/*.py")}
     assert any("/kernels/reference/" in name for name in kernels)
-    assert modules | kernels | {"c10cli/_shipped/registry.yaml"} <= names
+    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "c10cli/explanations").glob("*.md")}
+    assert "c10cli/explanations/C10E204.md" in pages
+    assert modules | kernels | pages | {"c10cli/_shipped/registry.yaml"} <= names
 
 
 def test_nothing_that_a_run_left_behind_is_in_the_wheel(wheel):
