@@ -96,7 +96,7 @@ def test_what_is_no_number_is_compared_exactly():
     assert compare_arrays(words, words.copy(), rtol=1, atol=1) is None
     assert compare_arrays(words, np.array(["a", "c"]), rtol=1, atol=1).index == (1,)
     days = np.array(["2025-01-01"], "M8[D]")
-    assert compare_arrays(days, days + 1, rtol=1, atol=1) is not None
+    assert compare_arrays(days, days + np.timedelta64(1, "D"), rtol=1, atol=1) is not None
 
 
 class Agreeable(np.ndarray):

@@ -118,7 +118,9 @@ def test_an_item_that_takes_too_long_is_stopped(run):
 
 def test_a_process_that_leaves_another_one_behind_did_end(run):
     results = run("fork", "ten", timeout_s=1.0)
-    assert results[0] == Ended(False, "the process ended with exit code 0")
+    assert not results[0].timed_out
+    # From 3.12 on Python warns of a fork in a process with threads: its last words.
+    assert results[0].reason.partition(";")[0] == "the process ended with exit code 0"
     assert results[1] == {"value": 10}
 
 
