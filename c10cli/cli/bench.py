@@ -58,7 +58,7 @@ def command(
 
     Example: c10 bench softmax CPU/numba --time 1
     """
-    from c10cli.bench.journal import Journal, find_run_folder, make_run_folder, read_journal, write_latest
+    from c10cli.bench.journal import Journal, find_run_folder, make_run_folder, read_journal
     from c10cli.bench.plan import make_plan
     from c10cli.bench.result import RunResult
     from c10cli.bench.run import Options, end_run, run_plan, start_run
@@ -83,7 +83,6 @@ def command(
         click.echo(f"nothing is left to measure in {folder}", err=True)
         _show(session, folder, run)
         return run.exit_status or 0
-    write_latest(folder)  # at once: what is cut short is gone on with as `latest`
     with Journal(folder) as journal, _told_how_to_resume(folder), _progress(session, plan) as progress:
         run = run_plan(run, plan, path, settings, journal, progress)
         run = end_run(run, _exit_status(run), journal)
