@@ -92,5 +92,5 @@ _HOMES = {
 __getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES)
 __all__ += ["__version__"]
 
-# See Note [Memory checks] in c10cli.dispatch.checked.
+# See Note [Memory checks] in c10cli.dispatch.watch.
 provide("memory check", "c10cli.verify.memory:MEMORY")

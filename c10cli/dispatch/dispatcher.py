@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from c10cli._lazy import provided
 from c10cli.dispatch import refusals, tensor_types
-from c10cli.dispatch.checked import MemoryCheck
 from c10cli.dispatch.kernel import (
     BoxedKernel,
     CacheCreator,
@@ -29,6 +28,7 @@ from c10cli.dispatch.site import caller_site
 from c10cli.dispatch.stack import Stack
 from c10cli.dispatch.table import DispatchTable, StaleTable
 from c10cli.dispatch.unique import Unique
+from c10cli.dispatch.watch import MemoryCheck
 from c10cli.errors import Diagnostic, RegistrationError
 from c10cli.schema import FunctionSchema, OperatorName, parse_schema
 
@@ -47,8 +47,8 @@ class Dispatcher(Unique):
             `FunctionSchema.bind` and live on one device; returns are those of
             the schema; what the schema does not mark as written is unchanged,
             and no result shares memory with an argument unannounced.  What a
-            kernel raises gets a note that says which kernel it was.  A
-            looked-up `OpKernel` is not checked.
+            kernel raises gets a note that says which kernel it was.  So are
+            the calls of a looked-up `OpKernel`.
 
     >>> dispatcher = Dispatcher()
     >>> op = dispatcher.register_schema("demo::twice(Tensor x) -> Tensor")

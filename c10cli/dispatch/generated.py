@@ -68,10 +68,41 @@ def generate_call(
         **_BUILTINS,
         **{f"c10_default_{a.name}": _fresh(a.default) for a in schema.arguments if a.has_default},
     }
-    exec(_compiled(_source(schema, tensor, direct=key_of is None)), names)
+    exec(compiled(_source(schema, tensor, direct=key_of is None)), names)
+    return _taken(schema, names)
+
+
+def generate_call_by_types(
+    schema: FunctionSchema, defaults: Mapping[str, object], table: Mapping[Any, Function], slow: Function
+) -> tuple[Function, Callable[[Mapping[Any, Function]], None]] | None:
+    """The same for a *table* by the types of all arguments; None where Python can have no such function.
+
+    Args:
+        defaults: what is passed for an argument that is left out, by name.
+        table: of functions that take all arguments in schema order, one by one.
+        slow: called so, too.
+    """
+    if not _has_python_signature(schema.arguments):
+        return None
+    arguments = [argument.name for argument in schema.arguments]
+    source = _BY_TYPES.format(
+        parameters=_parameters(schema),
+        types="".join(f"c10_type({name}), " for name in arguments),
+        passed=", ".join(arguments),
+    )
+    names = {"c10_table": table, "c10_slow": slow, **_BUILTINS}
+    names |= {f"c10_default_{name}": default for name, default in defaults.items()}
+    exec(compiled(source), names)
+    return _taken(schema, names)
+
+
+def _taken(
+    schema: FunctionSchema, names: dict[str, Any]
+) -> tuple[Function, Callable[[Mapping[Any, Function]], None]]:
+    """The function among *names*, its globals, and what swaps its table."""
     # Taken out of the namespace that is its own __globals__: a cycle would
     # leave garbage behind every lookup.
-    call = names.pop("call")
+    call: Function = names.pop("call")
     call.__name__, call.__qualname__ = schema.name.base, str(schema.name)
     call.__module__, call.__doc__ = "c10cli.ops", str(schema)
 
@@ -165,6 +196,10 @@ try:
 _SLOW, _GET = "c10_slow({passed})", "c10_table.get({key}, c10_slow)({passed})"
 _DIRECT = (_NO_RETURN.format(call=_SLOW), f"return {_SLOW}", _SEVERAL_RETURNS.format(call=_SLOW))
 _CHOOSING = (_NO_RETURN.format(call=_GET), _ONE_RETURN, _SEVERAL_RETURNS.format(call=_GET))
+_BY_TYPES = """\
+def call({parameters}):
+    return c10_table.get(({types}), c10_slow)({passed})
+"""
 # For arguments that Python cannot have as parameters (`from` is a real argument
 # of real operators): bound by the schema at every call.
 _SLOW_TEMPLATE = """\
@@ -174,6 +209,6 @@ def call(*args, **kwargs):
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(source: str) -> CodeType:
+def compiled(source: str) -> CodeType:
     """Compiled once per shape of schema: operators that look alike share the code."""
     return compile(source, "<c10 call>", "exec")

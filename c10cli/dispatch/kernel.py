@@ -283,11 +283,20 @@ class OpKernel:
     goes.  One `OpKernel` serves one thread at a time; look up one each.  It
     goes on working after its kernel or operator is deregistered.  In a loop,
     take its `unboxed` function first.
+
+    Args:
+        around: puts checks around a kernel in schema form, of a name; None: it is called as it is.
     """
 
     __slots__ = ("__weakref__", "_bound", "_caller", "_calling", "_unboxed", "dispatch_key")
 
-    def __init__(self, calling: Calling, dispatch_key: DispatchKey, bound: BoundKernel) -> None:
+    def __init__(
+        self,
+        calling: Calling,
+        dispatch_key: DispatchKey,
+        bound: BoundKernel,
+        around: Callable[[KernelFunction, str], KernelFunction] | None = None,
+    ) -> None:
         self._calling = calling
         self._bound = bound
         # The slot, not a method of self, goes into the closure: a cycle would
@@ -297,6 +306,8 @@ class OpKernel:
             self._caller = bound.function
         else:
             self._caller = bound.caller(calling, _CacheSlot(create, bound.name).get if create else None)
+        if around is not None:
+            self._caller = around(self._caller, bound.name)
         self._unboxed: KernelFunction | None = None
         self.dispatch_key = dispatch_key
 

@@ -36,7 +36,19 @@ class OperatorHandle(Unique):
         dispatcher: the one that the operator is registered with.
     """
 
-    __slots__ = ("__weakref__", "_calling", "_swap", "_table", "call", "dispatcher", "name", "schema", "site")
+    __slots__ = (
+        "__weakref__",
+        "_around",
+        "_calling",
+        "_swap",
+        "_swap_checked",
+        "_table",
+        "call",
+        "dispatcher",
+        "name",
+        "schema",
+        "site",
+    )
 
     call: Callable[..., Any]
 
@@ -52,8 +64,11 @@ class OperatorHandle(Unique):
         self._calling = Calling(schema)
         self._table: DispatchTable | StaleTable = DispatchTable(self._calling, {})
         self.call, self._swap = self._calling.dispatching(self._table.by_type, self._slow_call)
+        # Of a checked dispatcher: what swaps the table by the types of all arguments, what checks a kernel.
+        self._swap_checked = self._around = None
         if dispatcher.memory_check is not None:
-            self.call = CheckedCall(self, dispatcher.memory_check).call
+            checked = CheckedCall(self, dispatcher.memory_check)
+            self.call, self._swap_checked, self._around = checked.call, checked.swap, checked.around
 
     def _slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._table.slow_call(*args, **kwargs)
@@ -70,10 +85,10 @@ class OperatorHandle(Unique):
         try:
             return self.call(*args, **kwargs)
         except TypeError as error:
-            self._explain(error, args, kwargs)
+            self.explain(error, args, kwargs)
             raise
 
-    def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise what is wrong with the arguments, if it is they that Python refused."""
         if isinstance(error, ArgumentError):
             return
@@ -94,9 +109,8 @@ class OperatorHandle(Unique):
 
     def lookup(self, /, *args: Any, **kwargs: Any) -> OpKernel:
         """The kernel that would serve a call with these arguments, not called."""
-        calling = self._calling
-        entry = self.table().entry_for(calling.key_tensor(args, kwargs))
-        return OpKernel(calling, entry.dispatch_key, entry.bound(self.schema))
+        entry = self.table().entry_for(self._calling.key_tensor(args, kwargs))
+        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._around)
 
     def lookup_on(self, stack: Stack) -> OpKernel:
         """The kernel that would serve the arguments on top of *stack*."""
@@ -112,7 +126,7 @@ class OperatorHandle(Unique):
         return self._op_kernel(entry)
 
     def _op_kernel(self, entry: KernelEntry) -> OpKernel:
-        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema))
+        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._around)
 
     def keys(self) -> tuple[DispatchKey, ...]:
         """The dispatch keys with a kernel, by number."""
@@ -143,7 +157,9 @@ class OperatorHandle(Unique):
         """Make *table* the one in use; for the dispatcher, under its lock."""
         with self._publishing:
             self._table = table
-            self._swap(self._table.by_type)
+            self._swap(table.by_type)
+            if self._swap_checked is not None:
+                self._swap_checked(table.by_types)
 
     def forget(self) -> None:
         """Go on with a table of the same kernels that has learned nothing of tensor types.

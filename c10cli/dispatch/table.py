@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from c10cli.dispatch.calling import Calling
-from c10cli.dispatch.checked import Choice
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.kernel import KernelEntry
 from c10cli.dispatch.keys import DispatchKey
@@ -31,7 +30,7 @@ class DispatchTable:
             one serves, those before it were overridden.
     """
 
-    __slots__ = ("_entries", "by_key", "by_type", "calling", "checked", "registrations")
+    __slots__ = ("_entries", "by_key", "by_type", "by_types", "calling", "registrations")
 
     def __init__(self, calling: Calling, registrations: Registrations) -> None:
         self.calling = calling
@@ -39,7 +38,7 @@ class DispatchTable:
         self.by_type: dict[type, Function] = {}
         self.by_key: dict[DispatchKey, Function] = {}
         self._entries: dict[type, KernelEntry] = {}  # of types that have one key
-        self.checked: dict[tuple[type, ...], Choice] = {}  # by the types of all arguments
+        self.by_types: dict[tuple[type, ...], Function] = {}  # of all arguments, for checked calls
 
     def renewed(self) -> DispatchTable:
         """The same registrations, and nothing learned yet."""
@@ -136,11 +135,12 @@ class DispatchTable:
 class StaleTable:
     """The table of a deregistered operator: every use raises C10E306."""
 
-    __slots__ = ("by_type", "name", "site")
+    __slots__ = ("by_type", "by_types", "name", "site")
 
     def __init__(self, name: str, site: str) -> None:
         self.name, self.site = name, site
         self.by_type: dict[type, Function] = {}
+        self.by_types: dict[tuple[type, ...], Function] = {}
 
     def error(self) -> StaleHandleError:
         """The error of any use."""

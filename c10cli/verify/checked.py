@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from c10cli.dispatch import call_errors
-from c10cli.dispatch.checked import MemoryWatch, check_keys, check_returns
+from c10cli.dispatch.checked import check_keys
+from c10cli.dispatch.returns import check_returns
+from c10cli.dispatch.watch import MemoryWatch
 from c10cli.errors import KernelError
 from c10cli.schema import FunctionSchema
 from c10cli.verify.inputs import Arguments
@@ -33,10 +35,9 @@ def call_checked(
     values = [arguments[a.name] for a in schema.arguments]
     check_keys(schema, values)
     watch = MemoryWatch(schema, MEMORY)
-    snapshot = watch.snapshots(values)
-    before = snapshot(values)
+    before = watch.contents(values)
     returns = check_returns(schema, kernel, _call(schema, kernel, function, arguments))
-    watch.check(kernel, values, returns, before, snapshot(values))
+    watch.check(kernel, values, returns, before)
     return returns
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from c10cli.arrays.placement import to_numpy
-from c10cli.dispatch.checked import MemoryCheck, Snapshot
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.tensor_types import is_tensor, key_of
+from c10cli.dispatch.watch import MemoryCheck
 from c10cli.errors import ArgumentError
 from c10cli.verify.inputs import tensors_of
 
@@ -21,9 +21,25 @@ __all__ = ["MEMORY"]
 class _NumpyMemory:
     """The `MemoryCheck` of tensors that NumPy can read; what it cannot read counts as untouched."""
 
-    def snapshots(self, types: tuple[type, ...], indices: tuple[int, ...]) -> Snapshot:
+    def contents(self, value: Any) -> Any:
         """Dtype, shape and bytes of a tensor, so that nan is nan and -0.0 is not 0.0; see `MemoryCheck`."""
-        return _snapshots(types, indices)
+        if isinstance(value, list | tuple):
+            return [self.contents(element) for element in value]
+        if is_tensor(value):
+            array = _readable(value)
+            return None if array is None else (array.dtype, array.shape, array.tobytes())
+        # What can change is told by identity, and so is what may compare in a way of its own.
+        return (type(value), value) if isinstance(value, _CONSTANT) else id(value)
+
+    def contents_code(self, kind: type) -> tuple[str, ...]:
+        """Of arrays; see `MemoryCheck`."""
+        return ("{}.dtype", "{}.shape", "{}.tobytes()") if kind is np.ndarray else ()
+
+    def apart_code(self, result: type, kind: type) -> str:
+        """Of arrays, that both own their memory: a sixth of what NumPy's own question costs."""
+        if result is kind is np.ndarray:
+            return "{0} is not {1} and {0}.flags.owndata and {1}.flags.owndata"
+        return ""
 
     def shared(
         self, returns: Sequence[Any], values: Sequence[Any], pairs: Sequence[tuple[int, int]]
@@ -31,32 +47,9 @@ class _NumpyMemory:
         """Tensors that are no plain arrays in host memory share it only if they are one object."""
         for pair in pairs:
             left, right = returns[pair[0]], values[pair[1]]
-            if type(left) is type(right) is np.ndarray and left.flags.owndata and right.flags.owndata:
-                overlap = left is right  # a sixth of what NumPy's own question costs
-            else:
-                overlap = any(_overlap(one, other) for one in tensors_of(left) for other in tensors_of(right))
-            if overlap:
+            if any(_overlap(one, other) for one in tensors_of(left) for other in tensors_of(right)):
                 return pair
         return None
-
-
-@functools.lru_cache(maxsize=256)
-def _snapshots(types: tuple[type, ...], indices: tuple[int, ...]) -> Snapshot:
-    """Written out for arrays: a loop over them would cost as much again."""
-    array = "(v[{i}].dtype, v[{i}].shape, v[{i}].tobytes())"
-    parts = [(array if types[i] is np.ndarray else "snapshot(v[{i}])").format(i=i) for i in indices]
-    taken: Snapshot = eval(f"lambda v: ({''.join(f'{part}, ' for part in parts)})", {"snapshot": _snapshot})
-    return taken
-
-
-def _snapshot(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_snapshot(element) for element in value]
-    if is_tensor(value):
-        array = _readable(value)
-        return None if array is None else (array.dtype, array.shape, array.tobytes())
-    # What can change is told by identity, and so is what may compare in a way of its own.
-    return (type(value), value) if isinstance(value, _CONSTANT) else id(value)
 
 
 _CONSTANT = (bool, int, float, complex, str, bytes)

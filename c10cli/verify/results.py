@@ -110,7 +110,7 @@ class KeptCall:
 
 def _snapshots(values: Any) -> tuple[Any, ...]:
     held = tuple(values)
-    return MEMORY.snapshots(tuple(map(type, held)), tuple(range(len(held))))(held)
+    return tuple(map(MEMORY.contents, held))
 
 
 def _named(schema: FunctionSchema, place: int) -> str:

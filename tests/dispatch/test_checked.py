@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from c10cli.dispatch import BoxedKernel, Dispatcher, key_of, register_tensor_type
-from c10cli.dispatch.checked import check_keys, check_returns, tensors_in
+from c10cli.dispatch.checked import check_keys, tensors_in
 from c10cli.errors import ArgumentError, KernelError, NoKernelError, StaleHandleError
 from c10cli.schema import parse_schema
 
@@ -190,30 +190,6 @@ def test_a_kernels_own_exception_comes_through_with_a_note_of_the_kernel(define)
         ]
 
 
-def test_a_note_joins_those_that_are_there_and_gets_past_an_exception_that_takes_none(define):
-    class Frozen(Exception):
-        def __setattr__(self, name, value):
-            raise AttributeError(name)
-
-        def __str__(self):
-            raise RuntimeError("no text today")
-
-    def noted(x):
-        error = ValueError("inner")
-        error.__notes__ = ["first"]
-        raise error
-
-    def frozen(x):
-        raise Frozen
-
-    with pytest.raises(ValueError, match="inner") as caught:
-        define(X, noted).call(np.ones(1))
-    assert caught.value.__notes__[0] == "first"
-    with pytest.raises(Frozen) as caught:
-        define(X, frozen).call(np.ones(1))
-    assert caught.value.__notes__[0].endswith("raised Frozen: a message that cannot be shown")
-
-
 def test_a_boxed_kernel_that_breaks_the_discipline_is_told_once(define):
     op = define(X, BoxedKernel(lambda stack, cache: None))
     with pytest.raises(KernelError) as caught:
@@ -311,12 +287,6 @@ def test_only_a_checked_dispatcher_checks():
     assert op.call(x) is x
 
 
-def test_returns_of_all_kinds_come_as_a_tuple():
-    schema = parse_schema("t::f(Tensor x) -> (int, int)")
-    assert check_returns(schema, "k", [1, 2]) == (1, 2)
-    assert check_returns(parse_schema("t::f(Tensor x) -> ()"), "k", None) == ()
-
-
 def test_the_tensors_of_a_value_are_itself_or_those_of_its_list():
     a = np.ones(1)
     assert [len(tensors_in(value)) for value in (a, [a, None, a], (a,), 3, "text", {})] == [1, 2, 1, 0, 0, 0]
@@ -329,3 +299,53 @@ def test_a_checked_dispatcher_asks_the_package_for_its_memory_check():
     assert provided("memory check") is MEMORY
     assert Dispatcher(checked=True).memory_check is sys.modules["c10cli.verify.memory"].MEMORY
     assert Dispatcher().memory_check is None
+
+
+def test_defaults_are_those_of_the_schema_whatever_their_type_means(define):
+    seen = []
+    schema = '(Tensor x, int[] s=[1, 2], float f=1, *, Tensor? o=None, str m="a", int n=3) -> ()'
+    op = define(schema, lambda *args, **kwargs: seen.append((*args[1:], *kwargs.values())))
+    for _ in range(3):
+        op.call(np.ones(1))
+    op.call(np.ones(1), f=0.5, n=4)
+    assert seen == [([1, 2], 1.0, None, "a", 3)] * 3 + [([1, 2], 0.5, None, "a", 4)]
+    assert len({id(values[0]) for values in seen}) == 4  # a list of its own for every call
+
+
+def test_a_default_that_no_caller_may_pass_is_the_schemas_all_the_same():
+    op = Dispatcher(checked=True).register_schema(
+        parse_schema("t::f(Tensor x, *, ScalarType? dtype=4) -> int", "torch")
+    )
+    op.dispatcher.register_kernel(op, "CPU", lambda x, *, dtype: dtype)
+    assert [op.call(np.ones(1)), op.call(np.ones(1))] == [4, 4]
+    assert refusal(op, np.ones(1), dtype=4).code == "C10E405"
+
+
+def test_an_argument_that_python_has_a_word_for_is_checked_too():
+    op = Dispatcher(checked=True).register_schema(
+        parse_schema("t::f(Tensor x, int from, *, int to=2) -> int", "torch")
+    )
+    op.dispatcher.register_kernel(op, "CPU", lambda x, *more, to: more[0] + to)
+    for _ in range(2):
+        assert op.call(np.ones(1), 1) == op.call(np.ones(1), **{"from": 1, "to": 2}) == 3
+    assert refusal(op, np.ones(1), 1.5).code == "C10E405"
+
+
+def test_a_looked_up_kernel_is_checked_as_well(define):
+    x = np.ones(2)
+    op = define("(Tensor x, int n=1) -> Tensor", lambda x, n: x[n:])
+    for held in (op.lookup(x), op.lookup_key("CPU"), op.lookup_on([x, 1])):
+        assert (held.name, held.dispatch_key.name) == (op.lookup(x).name, "CPU")
+        for call in (held, held.unboxed, lambda *args, held=held: held.call([*args, *[1] * (2 - len(args))])):
+            with pytest.raises(KernelError) as caught:
+                call(x)
+            assert caught.value.code == "C10E506"
+            with pytest.raises(ArgumentError) as caught:
+                call(x, 1.5)
+            assert caught.value.code == "C10E405"
+
+
+def test_a_looked_up_kernel_keeps_its_cache(define):
+    op = define("(Tensor x) -> int", lambda x, cache: cache.append(1) or len(cache), cache_creator=list)
+    held = op.lookup(np.ones(1))
+    assert [held(np.ones(1)), held(np.ones(1)), op.call(np.ones(1))] == [1, 2, 1]

@@ -82,7 +82,6 @@ def test_calls_beside_registrations_see_one_kernel_or_none(dispatcher, op, x, st
     assert seen & {1, 2}
 
 
-CALLS = 1_000_000
 READERS = 4
 NO_KERNEL, STALE = "no kernel", "stale"
 
@@ -135,12 +134,13 @@ class Storm:
         self.renew()
 
 
-def test_a_million_calls_beside_a_storm_give_what_a_live_registration_gives(dispatcher, x, start):
-    storm, finished, wrong = Storm(dispatcher), [], []
+@pytest.mark.parametrize(("checked", "calls"), [(False, 1_000_000), (True, 200_000)])
+def test_a_million_calls_beside_a_storm_give_what_a_live_registration_gives(x, start, checked, calls):
+    storm, finished, wrong = Storm(Dispatcher(checked=checked)), [], []
     possible, kinds = storm.possible, set()
 
     def read():
-        for _ in range(CALLS // READERS):
+        for _ in range(calls // READERS):
             first = len(possible) - 1
             try:
                 result = storm.op.call(x)

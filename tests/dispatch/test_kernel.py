@@ -120,7 +120,7 @@ def test_a_creator_that_fails_is_asked_again_at_the_next_call(register, x):
 
 
 @COUNTING
-def test_a_cache_goes_with_its_kernel_without_garbage_collection(register, x, alive, kernel):
+def test_a_cache_goes_with_its_kernel_without_garbage_collection(register, x, alive, kernel, counted):
     op = register(kernel, lambda: alive.track(Counter()))
     held = op.lookup(x)
     held(x), held.call([x])

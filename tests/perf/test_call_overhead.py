@@ -301,7 +301,9 @@ def test_a_held_kernel_of_the_schemas_signature_adds_nothing(benchmark):
     assert is_at_most(1 / 10, Pair, "OpKernel.unboxed(...)", "op.call(...)")
 
 
-def test_a_checked_call_adds_less_than_a_custom_op_of_torch(benchmark, needs):
+@KINDS
+@pytest.mark.parametrize("peer", ["torch.library.Library", "torch.library.custom_op"])
+def test_a_checked_call_adds_less_than_an_operator_of_torch(benchmark, kind, peer, needs):
     needs("torch")
-    drive(benchmark, Pair, "op.call(...), checked, NumPy")
-    assert is_at_most(1, Pair, "op.call(...), checked, NumPy", "torch.library.custom_op")
+    drive(benchmark, kind, "op.call(...), checked, NumPy")
+    assert is_at_most(1, kind, "op.call(...), checked, NumPy", peer)

@@ -5,10 +5,10 @@ from c10cli.dispatch import register_tensor_type
 from c10cli.verify.memory import MEMORY
 
 
-def snapshot_of(*values):
-    """Takes a snapshot of all *values*, each time it is called."""
-    take = MEMORY.snapshots(tuple(map(type, values)), tuple(range(len(values))))
-    return lambda: take(values)
+def contents_of(value):
+    """What tells that *value* is the same, each time it is called: by the function, or by its code."""
+    code = "".join(f"{text.format('value')}, " for text in MEMORY.contents_code(type(value)))
+    return lambda: (MEMORY.contents(value), eval(code or "0", {"value": value}))
 
 
 @pytest.mark.parametrize(
@@ -22,27 +22,35 @@ def snapshot_of(*values):
 @pytest.mark.parametrize("holder", [lambda a: a, lambda a: [a], lambda a: a.view(np.ma.MaskedArray)])
 def test_any_bit_that_changes_is_seen(change, holder):
     array = np.array([0.5, -0.0, np.nan])
-    take = snapshot_of(holder(array))
+    take = contents_of(holder(array))
     before = take()
     assert take() == before
     change(array)
     assert take() != before
 
 
-def test_only_the_values_asked_for_are_looked_at():
-    watched, free = np.ones(1), np.ones(1)
-    take = MEMORY.snapshots((np.ndarray, np.ndarray), (0,))
-    before = take((watched, free))
-    free[0] = 2
-    assert take((watched, free)) == before
-    watched[0] = 2
-    assert take((watched, free)) != before
+def test_the_code_says_what_the_function_says():
+    array = np.ones((2, 3), np.float32)
+    said, code_said = contents_of(array)()
+    assert said == code_said == (np.float32, (2, 3), array.tobytes())
+    assert MEMORY.contents_code(list) == ()
+
+
+def test_the_code_tells_arrays_apart_only_where_both_own_their_memory():
+    code = MEMORY.apart_code(np.ndarray, np.ndarray).format("r", "v")
+    one, other = np.ones(2), np.ones(2)
+    told = [
+        eval(code, {"r": r, "v": v})
+        for r, v in ((one, other), (one, one), (one[1:], other), (one, other[1:]))
+    ]
+    assert told == [True, False, False, False]
+    assert MEMORY.apart_code(np.ndarray, list) == MEMORY.apart_code(list, np.ndarray) == ""
 
 
 def test_a_list_that_changes_is_seen_and_values_that_cannot_change_are_not_compared_by_their_own_rules():
     sizes = [1, 2]
     strange = type("Strange", (), {"__eq__": lambda self, other: np.ones(2)})()
-    take = snapshot_of(sizes, strange, float("nan"), "text", None)
+    take = contents_of([sizes, strange, float("nan"), "text", None])
     before = take()
     assert take() == before
     sizes.append(3)
@@ -70,8 +78,7 @@ def test_tensors_that_nothing_can_read_share_memory_only_with_themselves():
 
     register_tensor_type(Opaque, "CPU")
     one, other = Opaque(), Opaque()
-    take = snapshot_of(one)
-    assert take() == take()
+    assert MEMORY.contents(one) == MEMORY.contents(one)
     assert shared(one, one)
     assert not shared(one, other)
     assert not shared(one, np.ones(1))
