@@ -86,6 +86,7 @@ def _as_dict(operator: OperatorDecl) -> dict[str, object]:
                 "name": kernel.name,
                 "kernel": kernel.entry_point.text,
                 "requires": list(kernel.requires),
+                "file": kernel.span.file,
                 "line": kernel.span.line,
             }
             for kernel in operator.kernels

@@ -287,7 +287,7 @@ def _device_reason(linked: LinkedOperator, key: str) -> str:
 
 def _rows(candidates: tuple[Candidate, ...], variant: str | None) -> tuple[Row, ...]:
     if variant is None:
-        return tuple(Row(c, c.taken, _reason(c, len(candidates))) for c in candidates)
+        return tuple(Row(c, c.taken, c.with_override(_reason(c, len(candidates)))) for c in candidates)
     return tuple(
         Row(c, True, "asked for with --variant")
         if c.kernel.name == variant

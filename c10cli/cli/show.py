@@ -68,7 +68,7 @@ def _deciding(linked: LinkedOperator) -> str:
 def _candidate_lines(candidate: Candidate) -> list[str]:
     """The variant, `*` for the registered one; the reason; where it is declared; where it is defined."""
     kernel = candidate.kernel
-    status = f"{'registered' if candidate.taken else 'not registered'}: {candidate.reason}"
+    status = f"{'registered' if candidate.taken else 'not registered'}: {candidate.with_override(candidate.reason)}"
     facts = [
         f"needs {', '.join(kernel.requires)}" if kernel.requires else "",
         f"cache {kernel.cache.text}" if kernel.cache else "",
@@ -186,7 +186,8 @@ def _candidate_dict(candidate: Candidate) -> dict[str, Any]:
         "name": kernel.name,
         "kernel": kernel.entry_point.text,
         "registered": candidate.taken,
-        "reason": candidate.reason,
+        "reason": candidate.with_override(candidate.reason),
+        "override": kernel.override or None,
         "requires": list(kernel.requires),
         "cache": kernel.cache.text if kernel.cache else None,
         "boxed": kernel.boxed,

@@ -7,14 +7,14 @@ import sys
 from typing import Any
 
 from c10cli.arrays.words import DTYPES, RESERVED_NAMES, is_exact
-from c10cli.errors import did_you_mean
+from c10cli.errors import Diagnostic, did_you_mean, near_names
 from c10cli.manifest.document import REFUSED, Node
 from c10cli.manifest.fields import Fields
 from c10cli.manifest.model import CaseDecl, PlainValue, Tolerance
 from c10cli.manifest.scalars import describe
 from c10cli.schema import FunctionSchema
 
-__all__ = ["read_cases", "read_tolerance"]
+__all__ = ["case_given_twice", "check_inputs", "read_cases", "read_tolerance"]
 
 CASE_FIELDS = ("name", "sweep", "dtypes", "inputs", "bench")
 TOLERANCE_FIELDS = ("rtol", "atol")
@@ -60,7 +60,12 @@ def _bound(fields: Fields, bounds: dict[str, Any], name: str, what: str) -> floa
 def read_cases(
     fields: Fields, entry: dict[str, Any], owner: str, schema: FunctionSchema | None
 ) -> tuple[CaseDecl, ...]:
-    """The cases of an operator; their inputs are compared with *schema* where there is one."""
+    """The cases of an operator.
+
+    Args:
+        schema: what their inputs are compared with; None: it has a fault, or is
+            in another file, and then `check_inputs` does that once it is known.
+    """
     entries = fields.items(entry, "cases", f"`cases` of {owner}")
     found: dict[str, CaseDecl] = {}
     for index in range(len(entries or ())):
@@ -68,12 +73,26 @@ def read_cases(
         if case is None:
             continue
         if case.name in found:
-            message = f"case `{case.name}` of {owner} is given twice"
-            note = f"the first is at {found[case.name].span}"
-            fields.report("C10E103", message, case.span, notes=(note,), help="give one of them another name")
+            fields.findings.append(case_given_twice(case, found[case.name], owner))
             continue
         found[case.name] = case
     return tuple(found.values())
+
+
+def case_given_twice(case: CaseDecl, first: CaseDecl, owner: str) -> Diagnostic:
+    """The finding for *case*, which is called as *first* is."""
+    message = f"case `{case.name}` of {owner} is given twice"
+    note = f"the first is at {first.span}"
+    return Diagnostic("C10E103", message, case.span, notes=(note,), help="give one of them another name")
+
+
+def check_inputs(case: CaseDecl, owner: str, schema: FunctionSchema) -> list[Diagnostic]:
+    """The inputs of *case* that *schema* has no argument for, and the arguments without an input."""
+    fields = Fields(case.node.document)
+    known = len(fields.findings)
+    if isinstance(case.node.value.get("inputs"), dict):  # or else that is found already
+        _check_input_names(fields, case.node.value, f"case `{case.name}` of {owner}", schema)
+    return fields.findings[known:]
 
 
 def _read_case(
@@ -172,17 +191,12 @@ def _inputs(
     table = fields.mapping(entry, "inputs", f"`inputs` of {what}")
     if table is None:
         return {}
+    fields.check_repeats(table, "argument", f"the inputs of {what}")
     if schema is not None:
+        _check_input_names(fields, entry, what, schema)
         known = [argument.name for argument in schema.arguments]
-        fields.check_repeats(table, "argument", f"the inputs of {what}")
         for name in [name for name in table if name not in known]:
-            fields.unknown("C10E104", f"argument `{name}` in the inputs of {what}", name, known, table)
             fields.read_as_meant(table, name, known)
-        required = [argument.name for argument in schema.arguments if not argument.has_default]
-        for name in required:
-            if name not in table:
-                message = f"argument `{name}` is missing in the inputs of {what}"
-                fields.report("C10E105", message, fields.document.span(entry, "inputs", "key"))
     expected = "an expression, a number, a list, a boolean or null"
     found = {}
     for name, value in table.items():
@@ -192,6 +206,20 @@ def _inputs(
             message = f"input `{name}` of {what} must be {expected}, not {describe(value)}"
             fields.report("C10E106", message, fields.document.span(table, name))
     return found
+
+
+def _check_input_names(fields: Fields, entry: dict[str, Any], what: str, schema: FunctionSchema) -> None:
+    """Report the unknown and the missing inputs of a case; a misspelt one is not missing as well."""
+    table: Any = entry["inputs"]
+    known = [argument.name for argument in schema.arguments]
+    given = set(table)
+    for name in [name for name in table if name not in known]:
+        fields.unknown("C10E104", f"argument `{name}` in the inputs of {what}", name, known, table)
+        given.update(near_names(name, known)[:1])
+    for argument in schema.arguments:
+        if not argument.has_default and argument.name not in given:
+            message = f"argument `{argument.name}` is missing in the inputs of {what}"
+            fields.report("C10E105", message, fields.document.span(entry, "inputs", "key"))
 
 
 def _is_input(value: object) -> bool:

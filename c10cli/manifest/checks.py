@@ -60,7 +60,10 @@ def check_manifest(manifest: Manifest) -> CheckResult:
 
 
 def check_operator(operator: OperatorDecl, result: CheckResult | None = None) -> CheckResult:
-    """The static checks of one operator, added to *result*, in order of position."""
+    """The static checks of one operator, added to *result*, in order of position.
+
+    Those in the file that defines it come before those in files that extend it.
+    """
     result = CheckResult() if result is None else result
     before = len(result.diagnostics)
     for kernel in operator.kernels:
@@ -72,8 +75,13 @@ def check_operator(operator: OperatorDecl, result: CheckResult | None = None) ->
     _check_cost(operator, result)
     for case in operator.cases:
         _check_case(operator, case, result)
+    files = {operator.node.document.file: 0}
+    for finding in result.diagnostics[before:]:
+        if finding.span:
+            files.setdefault(finding.span.file, len(files))
     result.diagnostics[before:] = sorted(
-        result.diagnostics[before:], key=lambda d: (d.span.line, d.span.column) if d.span else (0, 0)
+        result.diagnostics[before:],
+        key=lambda d: (files[d.span.file], d.span.line, d.span.column) if d.span else (0, 0, 0),
     )
     return result
 

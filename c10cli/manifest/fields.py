@@ -56,12 +56,22 @@ class Fields:
         return self.document.span(container, key)
 
     def check_names(
-        self, mapping: Mapping, owner: str, known: Collection[str], required: Collection[str] = ()
+        self,
+        mapping: Mapping,
+        owner: str,
+        known: Collection[str],
+        required: Collection[str] = (),
+        elsewhere: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Report repeated, unknown and missing fields of *mapping*; misspelt ones are then read as meant."""
+        """Report repeated, unknown and missing fields of *mapping*; misspelt ones are then read as meant.
+
+        Args:
+            elsewhere: fields of other mappings that are easily put here, each with where it belongs.
+        """
         self.check_repeats(mapping, "field", owner)
         for name in [name for name in mapping if name not in known]:
-            self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping)
+            notes = tuple(where for field, where in elsewhere if field == name)
+            self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping, notes=notes)
             self.read_as_meant(mapping, name, known)
         for name in required:
             if name not in mapping:
@@ -90,12 +100,21 @@ class Fields:
         self.report("C10E103", message, duplicate.second, label="second one", notes=notes, help="remove one")
 
     def unknown(
-        self, code: str, what: str, name: str, known: Collection[str], mapping: Mapping, *, help: str = ""
+        self,
+        code: str,
+        what: str,
+        name: str,
+        known: Collection[str],
+        mapping: Mapping,
+        *,
+        notes: tuple[str, ...] = (),
+        help: str = "",
     ) -> None:
         """Report the key *name* of *mapping*, which is none of *known*."""
         note = f"known here: {', '.join(f'`{field}`' for field in known)}"
         span = self.document.span(mapping, name, "key")
-        self.report(code, f"{what} is unknown", span, notes=(note,), help=help or did_you_mean(name, known))
+        help = help or did_you_mean(name, known)
+        self.report(code, f"{what} is unknown", span, notes=(note, *notes), help=help)
 
     def read(self, container: Any, key: str | int, what: str, expected: str, *kinds: type) -> Any:
         """The value at *key* if it is of one of *kinds*; else a finding that *what* must be *expected*."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -9,10 +10,19 @@ from pathlib import Path
 
 from c10cli.arrays.devices import is_installed
 from c10cli.arrays.torch_words import with_torch_objects
-from c10cli.dispatch import Dispatcher, OperatorHandle
+from c10cli.dispatch import Dispatcher, DispatchKey, OperatorHandle
 from c10cli.dispatch.kernel import BoundKernel, CacheCreator, KernelFunction, bind_kernel
 from c10cli.dispatch.names import select_name
-from c10cli.errors import C10Error, Diagnostic, RegistrationError, UnknownOperatorError, did_you_mean
+from c10cli.dispatch.site import with_package
+from c10cli.errors import (
+    C10Error,
+    Diagnostic,
+    ManifestError,
+    RegistrationError,
+    Span,
+    UnknownOperatorError,
+    did_you_mean,
+)
 from c10cli.manifest.load import require_manifest
 from c10cli.manifest.loading import load_entry_point
 from c10cli.manifest.model import KernelDecl, Manifest, OperatorDecl
@@ -75,12 +85,18 @@ class Candidate:
     reason: str
     missing: tuple[str, ...] = ()
 
+    def with_override(self, reason: str) -> str:
+        """*reason*, and that of the manifest for its place before the kernels of others."""
+        override = self.kernel.override
+        return f"{reason}; override: {override}" if override else reason
+
 
 @dataclass(frozen=True, slots=True)
 class LinkedOperator:
     """An operator of a manifest, registered.
 
     Args:
+        decl: where the operator is the dispatcher's own, with its schema and what manifests add.
         candidates: per dispatch key its variants, best first.
     """
 
@@ -146,13 +162,18 @@ def load_registry(path: str | Path, dispatcher: Dispatcher | None = None) -> Reg
     No kernel is imported: that happens at the first call that needs it.
 
     Args:
-        dispatcher: None: a new one.
+        dispatcher: None: a new one.  The manifest may extend the operators that it has.
 
     Raises:
         ManifestError: the manifest has faults; all of them are in ``diagnostics``.
-        RegistrationError: the dispatcher has an operator of the manifest already.
+        RegistrationError: the dispatcher has an operator of the manifest
+            already, or a kernel of one that the manifest extends.
     """
-    return link_manifest(require_manifest(Path(path)), dispatcher)
+
+    def schemas() -> Mapping[OperatorName, FunctionSchema]:
+        return {op.name: op.schema for op in dispatcher.operators()} if dispatcher is not None else {}
+
+    return link_manifest(require_manifest(Path(path), outside=schemas), dispatcher)
 
 
 def link_manifest(manifest: Manifest, dispatcher: Dispatcher | None = None) -> Registry:
@@ -160,23 +181,96 @@ def link_manifest(manifest: Manifest, dispatcher: Dispatcher | None = None) -> R
     dispatcher = Dispatcher() if dispatcher is None else dispatcher
     installed = lru_cache(maxsize=None)(is_installed)  # one answer per package and registry
     with dispatcher.transaction():
-        operators = {decl.name: _link_operator(decl, dispatcher, installed) for decl in manifest.operators}
+        known = _outside_operators(manifest, dispatcher)
+        operators = {
+            decl.name: _link_operator(
+                decl,
+                known[decl.name] if decl.is_outside else _define(decl, dispatcher),
+                installed,
+            )
+            for decl in manifest.operators
+        }
     return Registry(manifest, dispatcher, operators)
 
 
+def _define(decl: OperatorDecl, dispatcher: Dispatcher) -> OperatorHandle:
+    return dispatcher.register_schema(decl.schema, site=_site(decl.schema_span))
+
+
+def _site(span: Span) -> str:
+    return with_package(str(span), _package_of(span.file))
+
+
+@lru_cache(maxsize=256)
+def _package_of(file: str) -> str:
+    """The Python package that *file* lies in; empty where it is in none."""
+    package = ""
+    for folder in Path(os.path.realpath(file)).parents:  # total, unlike resolve()
+        if not os.path.exists(folder / "__init__.py"):  # noqa: PTH110 - total, whatever the text
+            break
+        package = folder.name
+    return package
+
+
+def _outside_operators(manifest: Manifest, dispatcher: Dispatcher) -> dict[OperatorName, OperatorHandle]:
+    """The dispatcher's operators that *manifest* extends.
+
+    Raises:
+        ManifestError: C10E303, one is not there, or no longer the one that the manifest was read for.
+    """
+    extended = [decl for decl in manifest.operators if decl.is_outside]
+    known = {op.name: op for op in dispatcher.operators()} if extended else {}
+    for decl in extended:
+        if decl.name not in known or known[decl.name].schema != decl.schema:
+            fact = f"the dispatcher has no operator `{decl.schema}`, which this entry extends"
+            help = "register its schema first"
+            raise ManifestError(Diagnostic("C10E303", fact, decl.schema_span, help=help))
+    return known
+
+
 def _link_operator(
-    decl: OperatorDecl, dispatcher: Dispatcher, installed: Callable[[str], bool]
+    decl: OperatorDecl, handle: OperatorHandle, installed: Callable[[str], bool]
 ) -> LinkedOperator:
-    handle = dispatcher.register_schema(decl.schema, site=str(decl.schema_span))
     candidates = {}
     for key in decl.dispatch_keys:
+        override = decl.is_outside and _overrides(decl, handle, key)
         candidates[key] = resolve_candidates(decl.candidates(key), installed)
         for candidate in candidates[key]:
             if candidate.taken:
-                kernel = candidate.kernel
-                source = ManifestKernel(kernel, decl.schema)
-                dispatcher.register_kernel(handle, key, source, site=str(kernel.span))
+                _register(handle, candidate.kernel, override=override)
     return LinkedOperator(decl, handle, candidates)
+
+
+def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
+    """Whether the kernels that manifests add for *key* come before one of the dispatcher's.
+
+    Raises:
+        RegistrationError: C10E302, the dispatcher has one, and a manifest does not say that it
+            overrides it; C10E309, a manifest says so, and there is none to override.
+    """
+    kernels = decl.candidates(key)
+    adding = [kernel for kernel in kernels if not kernel.override]
+    is_occupied = DispatchKey(key) in handle.table().registrations
+    if is_occupied and adding:
+        _register(handle, adding[0])  # which is refused, whatever is installed here
+    if not is_occupied and not adding:
+        fact = f"`override` of `{decl.name}` names `{key}`, for which nobody else has kernels"
+        help = f"leave `{key}` out of `override`"
+        raise RegistrationError(Diagnostic("C10E309", fact, kernels[0].key_span, help=help))
+    return is_occupied
+
+
+def _register(handle: OperatorHandle, kernel: KernelDecl, *, override: bool = False) -> None:
+    source, key = ManifestKernel(kernel, handle.schema), kernel.dispatch_key
+    try:
+        handle.dispatcher.register_kernel(handle, key, source, override=override, site=_site(kernel.span))
+    except RegistrationError as error:
+        if error.code != "C10E302":
+            raise
+        todo = f'leave it out, or say why it comes first: `override: {{{key}: "…"}}`'
+        raise RegistrationError(
+            *(replace(d, span=kernel.span, place="", help=todo) for d in error.diagnostics), **error.facts
+        ) from error
 
 
 def resolve_candidates(

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from c10cli.errors import Diagnostic, ManifestError
+from c10cli.errors import Diagnostic, ManifestError, Span
 from c10cli.manifest.document import REFUSED, Document
 from c10cli.manifest.fields import Fields
-from c10cli.manifest.model import DisabledManifest, Manifest, OperatorDecl
+from c10cli.manifest.model import ExtensionDecl, Manifest, OperatorDecl
 from c10cli.manifest.operators import OperatorReader, read_defaults
 from c10cli.manifest.scalars import describe
-from c10cli.manifest.source import load_document
-from c10cli.schema import FunctionSchema
+from c10cli.manifest.source import MAX_DEPTH, load_document
+from c10cli.schema import FunctionSchema, OperatorName
 
-__all__ = ["VERSION", "LoadResult", "ReadDocument", "load_manifest", "require_manifest"]
+__all__ = [
+    "VERSION",
+    "Include",
+    "LoadResult",
+    "ManifestFile",
+    "ReadDocument",
+    "ReadSchemas",
+    "load_manifest",
+    "require_manifest",
+]
 
 # From a path, and what to call it, to what is written there.
 ReadDocument = Callable[[Path, str], Document]
+# The schemas of operators that are defined outside the manifests.
+ReadSchemas = Callable[[], Mapping[OperatorName, FunctionSchema]]
 
 VERSION = 1
 MANIFEST_FIELDS = ("version", "operators", "include", "dialect", "arrays", "requires", "waive")
@@ -49,33 +60,70 @@ class LoadResult:
         return not self.diagnostics
 
 
-def load_manifest(path: str | Path, *, read: ReadDocument = load_document) -> LoadResult:
+@dataclass(frozen=True, slots=True, eq=False)
+class ManifestFile:
+    """What one file says itself; what its includes say is theirs.
+
+    Args:
+        shown: what messages call it.
+        unread: the names of operators that it defines with a faulty schema.
+    """
+
+    path: Path
+    shown: str
+    operators: tuple[OperatorDecl, ...] = ()
+    extensions: tuple[ExtensionDecl, ...] = ()
+    includes: tuple[Include, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
+    unread: frozenset[str] = frozenset()
+    is_manifest: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Include:
+    """One entry of a file's `include:`, and the file that it names."""
+
+    file: ManifestFile
+    span: Span
+
+
+def load_manifest(
+    path: str | Path, *, read: ReadDocument = load_document, outside: ReadSchemas = dict
+) -> LoadResult:
     """The manifest in the file at *path*, and all of its faults.
 
     Args:
         read: how this file and those that it includes are read.
+        outside: gives the schemas of the operators that a dispatcher defines
+            and these manifests may extend; asked only where they extend any.
     """
-    state = _Loading(read)
+    path = Path(path)
     with _collector_paused():
-        loaded = _load_file(Path(path), str(path), (), state)
-    disabled = tuple(state.disabled)
-    own = tuple(loaded.findings)
-    manifest = (
-        Manifest(Path(path), VERSION, tuple(loaded.operators), disabled) if loaded.is_manifest else None
-    )
-    included = [finding for entry in disabled for finding in entry.diagnostics]
-    return LoadResult(manifest, (*own, *included), own)
+        root = _Reading(read).file(path, str(path), ())
+        if not root.is_manifest:
+            return LoadResult(None, root.findings, root.findings)
+        if not root.includes and not root.extensions:
+            return LoadResult(Manifest(path, VERSION, root.operators), root.findings, root.findings)
+        from c10cli.manifest.merge import merge_files  # which a file that stands alone does not need
+
+        merged = merge_files(root, outside)
+    manifest = Manifest(path, VERSION, merged.operators, merged.disabled)
+    included = [finding for entry in merged.disabled for finding in entry.diagnostics]
+    return LoadResult(manifest, (*merged.own, *included), merged.own)
 
 
-def require_manifest(path: str | Path) -> Manifest:
+def require_manifest(path: str | Path, *, outside: ReadSchemas = dict) -> Manifest:
     """The manifest in the file at *path*.
 
     A broken include only disables itself: it is in the result's ``disabled``.
 
+    Args:
+        outside: see `load_manifest`.
+
     Raises:
         ManifestError: the file itself has faults; all of them are attached.
     """
-    result = load_manifest(path)
+    result = load_manifest(path, outside=outside)
     if result.own or result.manifest is None:
         raise ManifestError(*result.own, path=Path(path))
     return result.manifest
@@ -97,52 +145,97 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-@dataclass
-class _Loading:
-    """What one run shares between the files it reads."""
+class _Reading:
+    """Reads a file and all that it includes, each once."""
 
-    read: ReadDocument
-    disabled: list[DisabledManifest] = field(default_factory=list)
-    seen: set[Path] = field(default_factory=set)
+    def __init__(self, read: ReadDocument) -> None:
+        self.read = read
+        self.files: dict[Path, ManifestFile] = {}
+
+    def file(self, path: Path, shown: str, ancestors: tuple[Path, ...]) -> ManifestFile:
+        """The file at *path*, which messages call *shown*."""
+        document = self.read(path, shown)
+        if type(document.value) is dict and "waive" in document.value:
+            from c10cli.manifest.waivers import take_removals  # which knows the kinds of changes; few need it
+
+            take_removals(document)  # for its findings; only `c10 diff` needs the waivers
+        fields = Fields(document)
+        root = document.value
+        if type(root) is not dict:
+            _report_no_manifest(fields)
+            return ManifestFile(path, shown, findings=tuple(fields.findings), is_manifest=False)
+        return self._manifest(fields, root, path, shown, ancestors)
+
+    def _manifest(
+        self, fields: Fields, root: dict[str, Any], path: Path, shown: str, ancestors: tuple[Path, ...]
+    ) -> ManifestFile:
+        required = ("version",) if "include" in root else ("version", "operators")
+        fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
+        _check_version(fields, root)
+        entries = fields.items(root, "operators", "`operators`") or []
+        # Absolute, for the kernels that are loaded after one of them changed the current folder.
+        reader = OperatorReader(fields, path.parent.absolute(), read_defaults(fields, root))
+        read, extensions = reader.read(entries)
+        operators = _without_repeats(read, fields)
+        if extensions:
+            from c10cli.manifest.extensions import check_own  # few manifests have one
+
+            extensions = check_own(extensions, operators, fields)
+        for duplicate in fields.document.take_remaining_duplicates():
+            fields.repeated(duplicate, f"key `{duplicate.key}` is given twice")
+        includes = self._includes(fields, root, path, shown, ancestors)
+        return ManifestFile(
+            path,
+            shown,
+            tuple(operators),
+            tuple(extensions),
+            tuple(includes),
+            tuple(in_order(fields.findings)),
+            frozenset(reader.unread),
+        )
+
+    def _includes(
+        self, fields: Fields, root: dict[str, Any], path: Path, shown: str, ancestors: tuple[Path, ...]
+    ) -> list[Include]:
+        chain = (*ancestors, Path(os.path.realpath(path)))  # total, unlike resolve()
+        found = []
+        is_list = fields.texts(root, "include", "`include`") is not None
+        for index, text in enumerate(root["include"] if is_list else ()):
+            if type(text) is not str or not text.strip():  # which is found already
+                continue
+            target = path.parent / text
+            resolved = Path(os.path.realpath(target)) if text.isprintable() else target
+            span = fields.document.span(root["include"], index)
+            fault = _include_fault(text, resolved, chain)
+            if fault is not None:
+                fields.findings.append(replace(fault, span=span))
+                continue
+            if resolved not in self.files:
+                self.files[resolved] = self.file(target, str(Path(shown).parent / text), chain)
+            found.append(Include(self.files[resolved], span))
+        return found
 
 
-@dataclass
-class _Loaded:
-    """One file: its operators and those of its includes, and its own findings."""
+def _report_no_manifest(fields: Fields) -> None:
+    """Report a document that is no mapping, unless it is that for a fault reported already."""
+    root = fields.document.value
+    if not fields.findings:
+        kind = describe(root) if root is not REFUSED and root is not None else "empty"
+        message = f"`{fields.document.file}` must be a mapping with `version` and `operators`, but is {kind}"
+        fields.report("C10E106", message, fields.document.span_at(0))
 
-    operators: list[OperatorDecl]
-    findings: list[Diagnostic]
-    is_manifest: bool = True
 
-
-def _load_file(path: Path, shown: str, ancestors: tuple[Path, ...], state: _Loading) -> _Loaded:
-    document = state.read(path, shown)
-    if type(document.value) is dict and "waive" in document.value:
-        from c10cli.manifest.waivers import take_removals  # which knows the kinds of changes; few need it
-
-        take_removals(document)  # for its findings; only `c10 diff` needs the waivers
-    fields = Fields(document)
-    root = document.value
-    if type(root) is not dict:
-        if not fields.findings:
-            kind = describe(root) if root is not REFUSED and root is not None else "empty"
-            message = f"`{document.file}` must be a mapping with `version` and `operators`, but is {kind}"
-            fields.report("C10E106", message, document.span_at(0))
-        return _Loaded([], fields.findings, is_manifest=False)
-    required = ("version",) if "include" in root else ("version", "operators")
-    fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
-    _check_version(fields, root)
-    entries = fields.items(root, "operators", "`operators`") or []
-    # Absolute, for the kernels that are loaded after one of them changed the current folder.
-    reader = OperatorReader(fields, path.parent.absolute(), read_defaults(fields, root))
-    operators = _without_repeats(reader.read(entries), fields)
-    for duplicate in document.take_remaining_duplicates():
-        fields.repeated(duplicate, f"key `{duplicate.key}` is given twice")
-    own = list(operators)
-    for index in range(len(fields.texts(root, "include", "`include`") or ())):
-        if type(root["include"][index]) is str:
-            operators += _include(fields, root, index, own, (path, shown, ancestors), state)
-    return _Loaded(operators, _in_order(fields.findings))
+def _include_fault(text: str, resolved: Path, chain: tuple[Path, ...]) -> Diagnostic | None:
+    """Why the file that the last of *chain* calls *text* cannot be included, if so."""
+    if Path(text).is_absolute() or "://" in text or not text.isprintable():
+        return Diagnostic("C10E106", f"`{text}` in `include` must be a path relative to the manifest")
+    if resolved in chain:
+        names = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))
+        fact = f"`{text}` in `include` leads back to itself"
+        return Diagnostic("C10E106", fact, notes=(f"cycle: {names}",))
+    if len(chain) > MAX_DEPTH:
+        return Diagnostic("C10E112", f"`{text}` in `include` is more than {MAX_DEPTH} includes deep")
+    return None
 
 
 def _check_version(fields: Fields, root: dict[str, Any]) -> None:
@@ -161,11 +254,12 @@ def _without_repeats(operators: list[OperatorDecl], fields: Fields) -> list[Oper
         name = str(operator.name)
         first = by_name.setdefault(name, operator)
         if first is not operator:
-            fields.findings.append(_defined_twice(first, operator))
+            fields.findings.append(defined_twice(first, operator))
     return list(by_name.values())
 
 
-def _defined_twice(first: OperatorDecl, second: OperatorDecl) -> Diagnostic:
+def defined_twice(first: OperatorDecl, second: OperatorDecl) -> Diagnostic:
+    """The finding for *second*, which has the name of *first*."""
     return Diagnostic(
         "C10E301",
         f"operator `{second.name}` is defined twice",
@@ -192,52 +286,7 @@ def _differences(first: FunctionSchema, second: FunctionSchema) -> list[str]:
     return notes[:4] or [f"the first is `{first}` and the second `{second}`"]
 
 
-def _include(
-    fields: Fields,
-    root: dict[str, Any],
-    index: int,
-    own: list[OperatorDecl],
-    including: tuple[Path, str, tuple[Path, ...]],
-    state: _Loading,
-) -> list[OperatorDecl]:
-    """The operators of one included manifest; none where it fails."""
-    path, shown, ancestors = including
-    text = root["include"][index]
-    span = fields.document.span(root["include"], index)
-    if Path(text).is_absolute() or "://" in text or not text.isprintable():
-        fields.report("C10E106", f"`{text}` in `include` must be a path relative to the manifest", span)
-        return []
-    target = path.parent / text
-    resolved, including_path = (Path(os.path.realpath(p)) for p in (target, path))  # total, unlike resolve()
-    chain = (*ancestors, including_path)
-    if resolved in chain:
-        names = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))
-        fields.report(
-            "C10E106", f"`{text}` in `include` leads back to itself", span, notes=(f"cycle: {names}",)
-        )
-        return []
-    if resolved in state.seen:
-        return []
-    state.seen.add(resolved)
-    loaded = _load_file(target, str(Path(shown).parent / text), chain, state)
-    by_name = {str(operator.name): operator for operator in own}
-    clashes = [
-        _defined_twice(by_name[str(operator.name)], operator)
-        for operator in loaded.operators
-        if str(operator.name) in by_name
-    ]
-    findings = [
-        replace(finding, span=finding.span or span, notes=(*finding.notes, f"included at {span}"))
-        for finding in (*loaded.findings, *clashes)
-    ]
-    if findings:
-        state.disabled.append(DisabledManifest(target, span, tuple(findings)))
-        return []
-    own += loaded.operators
-    return loaded.operators
-
-
-def _in_order(findings: list[Diagnostic]) -> list[Diagnostic]:
+def in_order(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """*findings* by position, each once: an alias shows one fault to several readers."""
     unique = {(f.code, f.message, str(f.span)): f for f in findings}
     return sorted(unique.values(), key=lambda f: (f.span.line, f.span.column) if f.span else (0, 0))

@@ -21,6 +21,7 @@ __all__ = [
     "Cost",
     "Defaults",
     "DisabledManifest",
+    "ExtensionDecl",
     "KernelDecl",
     "Manifest",
     "OperatorDecl",
@@ -95,6 +96,7 @@ class KernelDecl:
         rank: the place among the key's candidates; 0 is the best.
         node: the mapping of the operator's kernels, by dispatch key.
         arrays: the library whose arrays it takes; empty: the dispatch key's own.
+        override: why it comes before the key's kernels of other manifests; empty: it does not.
     """
 
     dispatch_key: str
@@ -106,6 +108,7 @@ class KernelDecl:
     rank: int
     node: Node = field(repr=False, compare=False)
     arrays: str = ""
+    override: str = ""
 
     @property
     def span(self) -> Span:
@@ -149,11 +152,15 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class OperatorDecl:
-    """One operator of a manifest; its kernels are in the order of the file.
+    """One operator of a manifest, with what other manifests add to it.
+
+    Its kernels are in the order of the file; those that override come first within their key.
 
     Args:
+        node: the operator's entry; the first that extends it, where a dispatcher defines it.
         result_dtype: ``argument``: floating results have the dtype that all
             floating tensor arguments share; ``any``: they may have another.
+        is_outside: whether a dispatcher defines it, and manifests only extend it.
     """
 
     schema: FunctionSchema
@@ -166,6 +173,7 @@ class OperatorDecl:
     node: Node = field(repr=False, compare=False)
     waivers: tuple[Waiver, ...] = ()
     result_dtype: str = "argument"
+    is_outside: bool = False
 
     @property
     def span(self) -> Span:
@@ -174,8 +182,8 @@ class OperatorDecl:
 
     @property
     def schema_span(self) -> Span:
-        """The place of the schema's text."""
-        return self.node.span("schema")
+        """The place of the schema's text, or of the name where the schema is in no manifest."""
+        return self.node.span("operator" if self.is_outside else "schema")
 
     @property
     def name(self) -> OperatorName:
@@ -190,6 +198,39 @@ class OperatorDecl:
     def candidates(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
         """The variants for *dispatch_key*, best first."""
         return tuple(kernel for kernel in self.kernels if kernel.dispatch_key == dispatch_key)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionDecl:
+    """Kernels and cases for an operator that another manifest, or a dispatcher, defines.
+
+    Args:
+        name: without a namespace where the manifest gives none, and so nobody's.
+        cases: their inputs are not yet compared with the schema, which stands elsewhere.
+    """
+
+    name: OperatorName
+    kernels: tuple[KernelDecl, ...]
+    cases: tuple[CaseDecl, ...]
+    node: Node = field(repr=False, compare=False)
+
+    @property
+    def span(self) -> Span:
+        """The place of the operator's name."""
+        return self.node.span("operator")
+
+    @property
+    def dispatch_keys(self) -> tuple[str, ...]:
+        """The dispatch keys that it has kernels for, in the order of the file."""
+        return tuple(dict.fromkeys(kernel.dispatch_key for kernel in self.kernels))
+
+    def candidates(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
+        """Its variants for *dispatch_key*, best first."""
+        return tuple(kernel for kernel in self.kernels if kernel.dispatch_key == dispatch_key)
+
+    def overrides(self, dispatch_key: str) -> bool:
+        """Whether its kernels for *dispatch_key* come before those of other manifests."""
+        return any(kernel.override for kernel in self.candidates(dispatch_key))
 
 
 @dataclass(frozen=True, slots=True)

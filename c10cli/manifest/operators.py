@@ -10,12 +10,20 @@ from typing import Any
 
 from c10cli.arrays.words import LIBRARIES
 from c10cli.dispatch.keys import DispatchKey
-from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean
+from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
 from c10cli.manifest.document import REFUSED, Document, Node, text_offsets
 from c10cli.manifest.entry_point import EntryPoint, parse_entry_point
 from c10cli.manifest.fields import Fields
-from c10cli.manifest.model import Cost, Defaults, KernelDecl, OperatorDecl, Tolerance, Waiver
+from c10cli.manifest.model import (
+    Cost,
+    Defaults,
+    ExtensionDecl,
+    KernelDecl,
+    OperatorDecl,
+    Tolerance,
+    Waiver,
+)
 from c10cli.manifest.scalars import describe
 from c10cli.schema import (
     Dialect,
@@ -26,9 +34,9 @@ from c10cli.schema import (
     parse_schema,
 )
 
-__all__ = ["OperatorReader", "check_schema", "read_defaults"]
+__all__ = ["OperatorReader", "check_schema", "read_defaults", "same_name"]
 
-OPERATOR_FIELDS = (
+DEFINITION_FIELDS = (
     "schema",
     "summary",
     "kernels",
@@ -38,6 +46,13 @@ OPERATOR_FIELDS = (
     "cost",
     "cases",
     "waive",
+)
+EXTENSION_FIELDS = ("operator", "kernels", "cases", "override")
+# Of both kinds of entry.
+OPERATOR_FIELDS = (*DEFINITION_FIELDS, "operator", "override")
+_OF_EXTENSIONS = (
+    ("operator", "an entry has `schema`, which defines an operator, or `operator`, which extends one"),
+    ("override", "`override` belongs to an entry with `operator`, which extends an operator"),
 )
 RESULT_DTYPES = ("argument", "any")
 KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays")
@@ -64,7 +79,7 @@ def read_defaults(fields: Fields, root: dict[str, Any]) -> Defaults:
 class OperatorReader:
     """Reads the operators of one document whose kernels are relative to *folder*."""
 
-    __slots__ = ("_seldom", "defaults", "document", "fields", "folder", "keys")
+    __slots__ = ("_seldom", "defaults", "document", "fields", "folder", "keys", "unread")
 
     def __init__(self, fields: Fields, folder: Path, defaults: Defaults = _NO_DEFAULTS) -> None:
         self.fields = fields
@@ -72,6 +87,7 @@ class OperatorReader:
         self.document: Document = fields.document
         self.folder = folder
         self.keys = DispatchKey.known_names()
+        self.unread: set[str] = set()  # the names of operators whose schema has a fault
         self._seldom: tuple[tuple[str, Callable[[dict[str, Any], str], Any]], ...] = (
             ("reference", self._reference),
             ("tolerance", self._tolerance),
@@ -80,24 +96,32 @@ class OperatorReader:
             ("waive", self._waivers),
         )
 
-    def read(self, entries: list[Any]) -> list[OperatorDecl]:
-        """The operators that can be read; the faults of the others are findings."""
-        operators = [self._operator(entries, index) for index in range(len(entries))]
-        return [operator for operator in operators if operator is not None]
+    def read(self, entries: list[Any]) -> tuple[list[OperatorDecl], list[ExtensionDecl]]:
+        """The operators and the extensions that can be read; the faults of the others are findings."""
+        operators, extensions = [], []
+        for index in range(len(entries)):
+            entry = self.fields.mapping(entries, index, f"operator {index + 1}")
+            if entry is None:
+                continue
+            if "schema" not in entry and _extends(entry):
+                from c10cli.manifest.extensions import read_extension  # few manifests have one
 
-    def _operator(self, entries: list[Any], index: int) -> OperatorDecl | None:
-        entry = self.fields.mapping(entries, index, f"operator {index + 1}")
-        if entry is None:
-            return None
+                extensions.append(read_extension(self, entry, index))
+            else:
+                operators.append(self._operator(entry, index))
+        return [o for o in operators if o is not None], [e for e in extensions if e is not None]
+
+    def _operator(self, entry: dict[str, Any], index: int) -> OperatorDecl | None:
         owner = _owner(entry, index)
-        self.fields.check_names(entry, owner, OPERATOR_FIELDS, required=("schema",))
+        self.fields.check_names(entry, owner, DEFINITION_FIELDS, ("schema",), _OF_EXTENSIONS)
         schema = self._schema(entry, owner)
         summary = self.fields.line(entry, "summary", f"`summary` of {owner}") if "summary" in entry else ""
-        kernels = self._kernels(entry, owner) if "kernels" in entry else ()
+        kernels = self.read_kernels(entry, owner) if "kernels" in entry else ()
         # Many fields are seldom there, and a manifest may have thousands of operators.
         found = {name: read(entry, owner) for name, read in self._seldom if name in entry}
         cases = read_cases(self.fields, entry, owner, schema) if "cases" in entry else ()
         if schema is None:
+            self.unread.add(owner.strip("`"))
             return None
         return OperatorDecl(
             schema=schema,
@@ -157,7 +181,8 @@ class OperatorReader:
             "the schema is not in quotes, and YAML gives `#`, `:` and `,` a meaning of their own"
         )
 
-    def _kernels(self, entry: dict[str, Any], owner: str) -> tuple[KernelDecl, ...]:
+    def read_kernels(self, entry: dict[str, Any], owner: str) -> tuple[KernelDecl, ...]:
+        """The kernels of an entry, by dispatch key and then best first."""
         kernels = self.fields.mapping(entry, "kernels", f"`kernels` of {owner}")
         if kernels is None:
             return ()
@@ -190,18 +215,9 @@ class OperatorReader:
                 continue
             first = next((other for other in found if other.name == variant.name), None)
             if first is not None:
-                self._same_name(variant, first, owner)
+                self.fields.findings.append(same_name(variant, first, owner))
             found.append(variant)
         return found
-
-    def _same_name(self, variant: KernelDecl, first: KernelDecl, owner: str) -> None:
-        self.fields.report(
-            "C10E302",
-            f"two `{variant.dispatch_key}` kernels of {owner} are called `{variant.name}`",
-            variant.span,
-            notes=(f"the first is at {first.span}",),
-            help="give one of them a `name:` of its own",
-        )
 
     def _variant(
         self, container: Any, at: Any, key: str, rank: int, kernels: Node, owner: str
@@ -266,6 +282,23 @@ class OperatorReader:
             value = self.fields.read(cost, name, what, "an expression", str, int, float)
             found[name] = None if value is None else str(value)
         return Cost(**found)
+
+
+def same_name(variant: KernelDecl, first: KernelDecl, owner: str) -> Diagnostic:
+    """The finding for *variant*, which is called as *first* is."""
+    return Diagnostic(
+        "C10E302",
+        f"two `{variant.dispatch_key}` kernels of {owner} are called `{variant.name}`",
+        variant.span,
+        notes=(f"the first is at {first.span}",),
+        help="give one of them a `name:` of its own",
+    )
+
+
+def _extends(entry: dict[str, Any]) -> bool:
+    """Whether an entry without `schema` is meant to extend an operator; `operator` may be misspelt."""
+    unknown = [name for name in entry if name not in OPERATOR_FIELDS]
+    return "operator" in entry or any("operator" in near_names(n, OPERATOR_FIELDS)[:1] for n in unknown)
 
 
 def _owner(entry: dict[str, Any], index: int) -> str:

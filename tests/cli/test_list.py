@@ -59,6 +59,7 @@ def test_json_has_every_kernel_with_its_place(c10, many):
     assert ran.json["format"] == "c10.list/1"
     assert ran.json["registry"] == "registry.yaml"
     first, second = ran.json["operators"]
+    at = {"file": "registry.yaml", "line": 7}
     assert first == {
         "name": "demo::scale",
         "namespace": "demo",
@@ -68,8 +69,8 @@ def test_json_has_every_kernel_with_its_place(c10, many):
         "summary": "Scaled.",
         "keys": ["CPU"],
         "kernels": [
-            {"key": "CPU", "name": "fast", "kernel": "k.py:f", "requires": ["numba"], "line": 7},
-            {"key": "CPU", "name": "g", "kernel": "k.py:g", "requires": [], "line": 7},
+            {"key": "CPU", "name": "fast", "kernel": "k.py:f", "requires": ["numba"], **at},
+            {"key": "CPU", "name": "g", "kernel": "k.py:g", "requires": [], **at},
         ],
         "file": "registry.yaml",
         "line": 5,

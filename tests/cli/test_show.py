@@ -73,6 +73,28 @@ def test_what_is_not_declared_is_said_to_be_missing(c10, folder):
     )
 
 
+def test_why_a_kernel_comes_before_those_of_another_manifest_is_part_of_its_reason(c10, demo):
+    (demo.parent / "fast.yaml").write_text(
+        "version: 1\ninclude: [registry.yaml]\noperators:\n  - operator: demo::double\n"
+        "    kernels: {CPU: {kernel: k.py:triple, name: mine}}\n    override: {CPU: three is more}\n"
+    )
+    ran = c10("show", "double", "--registry", "fast.yaml")
+    assert (ran.code, ran.err) == (0, "")
+    assert "  declared at registry.yaml:3:13\n" in ran.out
+    assert (
+        "    * mine  k.py:triple\n"
+        "        registered: best; override: three is more\n"
+        "        declared at fast.yaml:5:29\n"
+    ) in ran.out
+    assert "      plain  k.py:double\n        not registered: `mine` comes before it\n" in ran.out
+    shown = c10("show", "double", "--registry", "fast.yaml", "--format", "json").json
+    assert [(c["file"], c["reason"], c["override"]) for c in shown["table"][0]["candidates"]] == [
+        ("fast.yaml", "best; override: three is more", "three is more"),
+        ("registry.yaml", "needs `no_such_package`, not installed", None),
+        ("registry.yaml", "`mine` comes before it", None),
+    ]
+
+
 def test_no_kernel_is_imported_and_a_source_that_is_not_python_is_told(c10, demo):
     (demo.parent / "k.py").write_text("raise RuntimeError('imported'\n")
     ran = c10("show", "double")
@@ -110,6 +132,7 @@ def test_json_says_the_same(c10, demo, monkeypatch):
         "kernel": "k.py:double",
         "registered": True,
         "reason": "first whose needs are met",
+        "override": None,
         "requires": [],
         "cache": None,
         "boxed": False,

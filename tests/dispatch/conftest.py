@@ -81,7 +81,7 @@ def shown():
     def text(error):
         lines = [str(error), *getattr(error, "__notes__", [])]
         assert len(lines) <= 15
-        return re.sub(r"[^\s(`]*\.py:\d+", "FILE:N", "\n".join(lines))
+        return re.sub(r"[^\s(`]*\.py:\d+(, package tests)?", "FILE:N", "\n".join(lines))
 
     return text
 

@@ -195,3 +195,27 @@ def test_one_operator_alone(check, tmp_path):
     check("kernels: {CPU: k.py:one}\n")
     (operator,) = require_manifest(tmp_path / "registry.yaml").operators
     assert len(check_operator(operator).diagnostics) == 1
+
+
+def test_the_findings_of_the_file_that_defines_come_before_those_of_one_that_extends(check, tmp_path):
+    (tmp_path / "base.yaml").write_text(
+        'version: 1\noperators: [{schema: "c10::f(Tensor x, int y=1) -> Tensor",\n\n\n\n'
+        "    reference: k.py:three, cases: [{name: a, inputs: {x: 'gone(1)'}}]}]\n"
+    )
+    path = tmp_path / "registry.yaml"
+    path.write_text(
+        "version: 1\ninclude: [base.yaml]\noperators:\n  - operator: c10::f\n"
+        "    kernels: {CPU: k.py:one, CUDA: k.py:gone}\n"
+        "    cases: [{name: b, inputs: {x: 'gone(2)'}}]\n"
+    )
+    found = [
+        (d.code, d.span.file.rpartition("/")[2], d.span.line)
+        for d in check_manifest(require_manifest(path)).diagnostics
+    ]
+    assert found == [
+        ("C10E305", "base.yaml", 6),
+        ("C10E110", "base.yaml", 6),
+        ("C10E305", "registry.yaml", 5),
+        ("C10E304", "registry.yaml", 5),
+        ("C10E110", "registry.yaml", 6),
+    ]

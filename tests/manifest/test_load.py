@@ -1,4 +1,6 @@
 import gc
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -304,3 +306,32 @@ def test_a_misspelt_field_is_one_finding_and_the_rest_is_read_all_the_same(tmp_p
         ("C10E104", 3),
         ("C10E204", 3),
     ]
+
+
+def test_includes_are_followed_to_a_depth(tmp_path):
+    for depth in range(60):
+        write(tmp_path, f"version: 1\ninclude: [{depth + 1}.yaml]\n", f"{depth}.yaml")
+    write(tmp_path, RELU, "60.yaml")
+    (finding,) = load_manifest(tmp_path / "0.yaml").diagnostics
+    assert (finding.code, finding.span.file) == ("C10E112", str(tmp_path / "50.yaml"))
+    assert finding.message == "`51.yaml` in `include` is more than 50 includes deep"
+    assert load_manifest(tmp_path / "30.yaml").ok
+
+
+def test_a_manifest_that_stands_alone_needs_nothing_that_merges_or_extends(tmp_path):
+    path = write(tmp_path, RELU)
+    code = (
+        "import sys; from c10cli.manifest.load import require_manifest; "
+        "require_manifest(sys.argv[1]); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    imported = done.stdout.split()
+    assert "c10cli.manifest.operators" in imported
+    assert not {"merge", "combine", "extensions", "waivers"} & {name.rpartition(".")[2] for name in imported}
+
+
+def test_an_item_that_is_no_path_hides_no_other_include(tmp_path):
+    write(tmp_path, RELU, "a.yaml")
+    result = load_manifest(write(tmp_path, "version: 1\ninclude: [1, '', a.yaml]\n"))
+    assert [f.code for f in result.own] == ["C10E106", "C10E106"]
+    assert [str(operator.name) for operator in result.manifest.operators] == ["c10::relu"]

@@ -268,7 +268,7 @@ def test_without_a_dialect_a_schema_is_read_strictly(tmp_path):
         ),
         (
             "arrays: cupy",
-            "arrays: jax",
+            "arrays: cups",
             "C10E106",
             (9, 38),
             "`arrays` of the `CUDA` kernel of `aten::random_.from`",

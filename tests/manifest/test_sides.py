@@ -54,6 +54,27 @@ def fault(text):
     return raised.value.diagnostics[0]
 
 
+def test_the_kernels_that_an_extension_adds_are_the_operators(folder):
+    (folder / "more.yaml").write_text(
+        "version: 1\noperators:\n  - operator: d::f\n"
+        "    kernels: {Meta: k.py:m, CPU: k.py:mine}\n    override: {CPU: faster}\n"
+    )
+    f = read_side("sub/registry.yaml").operators["d::f"]
+    assert {key: str(span) for key, span in f.kernels.items()} == {
+        "CPU": "sub/../more.yaml:4:29",
+        "CUDA": "sub/registry.yaml:5:28",
+        "Meta": "sub/../more.yaml:4:15",
+    }
+    assert str(f.span()) == "sub/registry.yaml:4:13"
+
+
+def test_an_extension_of_nothing_is_no_side(folder):
+    (folder / "more.yaml").write_text(
+        "version: 1\noperators:\n  - {operator: d::g, kernels: {CPU: k.py:m}}\n"
+    )
+    assert fault("sub/registry.yaml").code == "C10E303"
+
+
 def test_a_manifest_has_its_operators_and_those_it_includes(folder):
     side = read_side("sub/registry.yaml")
     assert list(side.operators) == ["d::f", "m::g"]

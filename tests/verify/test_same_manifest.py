@@ -34,3 +34,18 @@ def test_an_edit_of_it_or_of_what_it_includes_is_refused(load, edit):
         check_same(load(**edit), digest)
     assert caught.value.code == "C10E101"
     assert caught.value.diagnostics[0].place.endswith("registry.yaml")
+
+
+EXTENSIONS = (
+    "kernels: {CPU: k.py:f}",
+    "cases: [{name: a, inputs: {x: 'randn(1)'}}]",
+)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_an_edit_of_what_extends_an_operator_is_refused(load, extension):
+    more = f'version: 1\noperators:\n  - operator: "t::f"\n    {extension}\n'
+    digest = manifest_digest(load(more=more))
+    check_same(load(more=more), digest)
+    with pytest.raises(ManifestError):
+        check_same(load(more=f"{more}# edited\n"), digest)

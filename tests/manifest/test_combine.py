@@ -1,0 +1,201 @@
+"""What several files say of one operator, and what of it cannot all hold."""
+
+import pytest
+
+from c10cli.manifest.load import load_manifest
+from c10cli.manifest.source import parse_document
+
+BASE = """\
+version: 1
+operators:
+  - schema: "t::f(Tensor x, int n=1) -> Tensor"
+    kernels:
+      Meta: k.py:meta
+      CPU: [k.py:first, {kernel: k.py:second, requires: [numba]}]
+    cases: [{name: small, inputs: {x: "randn(3)"}}]
+"""
+OVERRIDE = '    override: {CPU: "faster"}\n'
+
+
+def extension(name, kernels, more=""):
+    return (
+        f'version: 1\noperators:\n  - operator: "t::f"\n    kernels: {kernels.replace("NAME", name)}\n{more}'
+    )
+
+
+@pytest.fixture
+def load():
+    """The manifest that includes those given by name, in their order, with a root that may say more."""
+
+    def load(more="", base=BASE, **texts):
+        texts = {f"{name}.yaml": text for name, text in {"base": base, **texts}.items()}
+        root = f"version: 1\ninclude: [{', '.join(texts)}]\n{more}"
+        texts["root.yaml"] = root
+        return load_manifest("root.yaml", read=lambda path, shown: parse_document(texts[path.name], shown))
+
+    return load
+
+
+def faults(result):
+    """The findings by file: code, line and column."""
+    found = {}
+    for d in result.diagnostics:
+        found.setdefault(d.span.file, []).append((d.code, d.span.line, d.span.column))
+    return found
+
+
+def names(result, key):
+    (operator,) = result.manifest.operators
+    return [kernel.name for kernel in operator.candidates(key)]
+
+
+def test_the_keys_of_the_definition_come_first_and_an_override_first_of_its_key(load):
+    result = load(
+        more=extension("root", "{CUDA: r.py:c, CPU: [r.py:a, r.py:b]}", OVERRIDE).partition("\n")[2]
+    )
+    assert result.ok
+    (operator,) = result.manifest.operators
+    assert [(k.dispatch_key, k.rank, k.name, k.override) for k in operator.kernels] == [
+        ("Meta", 0, "meta", ""),
+        ("CPU", 0, "a", "faster"),
+        ("CPU", 1, "b", "faster"),
+        ("CPU", 2, "first", ""),
+        ("CPU", 3, "second", ""),
+        ("CUDA", 0, "c", ""),
+    ]
+    assert (str(operator.schema_span), operator.reference) == ("base.yaml:3:13", None)
+
+
+def test_cases_are_added(load):
+    ours = extension("a", "{}", '    cases: [{name: mine, inputs: {x: "randn(1)", n: 2}}]\n')
+    result = load(a=ours)
+    assert result.ok
+    assert [case.name for case in result.manifest.operators[0].cases] == ["small", "mine"]
+
+
+def test_a_key_that_the_definition_has_is_not_replaced_without_a_word(load):
+    result = load(a=extension("a", "{CPU: a.py:fast}"))
+    (finding,) = result.diagnostics
+    assert (finding.code, str(finding.span)) == ("C10E302", "a.yaml:4:15")
+    assert finding.message == "`t::f` has `CPU` kernels from another manifest too"
+    assert finding.notes == ("`first` is given at base.yaml:6:13", "included at root.yaml:2:22")
+    assert finding.help == 'leave them out, or say why they come first: `override: {CPU: "…"}`'
+    assert names(result, "CPU") == ["first", "second"]
+
+
+def test_in_the_root_file_it_is_a_finding_of_its_own(load):
+    result = load(more=extension("", "{CPU: a.py:fast}").partition("\n")[2])
+    assert [(d.code, str(d.span)) for d in result.own] == [("C10E302", "root.yaml:5:15")]
+    assert result.manifest.disabled == ()
+
+
+def test_of_two_that_add_the_same_key_neither_does(load):
+    result = load(a=extension("a", "{CUDA: a.py:NAME}"), b=extension("b", "{CUDA: b.py:NAME}"))
+    assert faults(result) == {"a.yaml": [("C10E302", 4, 15)], "b.yaml": [("C10E302", 4, 15)]}
+    a, b = result.diagnostics
+    assert a.notes[0] == "`b` is given at b.yaml:4:21"
+    assert b.notes[0] == "`a` is given at a.yaml:4:21"
+    assert result.manifest.operators[0].dispatch_keys == ("Meta", "CPU")
+
+
+def test_the_root_file_keeps_a_new_key_and_the_include_is_disabled(load):
+    result = load(
+        more=extension("", "{CUDA: r.py:r}").partition("\n")[2], a=extension("a", "{CUDA: a.py:NAME}")
+    )
+    assert faults(result) == {"a.yaml": [("C10E302", 4, 15)]}
+    assert names(result, "CUDA") == ["r"]
+
+
+def test_two_overrides_of_one_key_are_both_refused(load):
+    kernels = "{CPU: k.py:NAME}"
+    result = load(a=extension("a", kernels, OVERRIDE), b=extension("b", kernels, OVERRIDE))
+    assert faults(result) == {"a.yaml": [("C10E302", 5, 16)], "b.yaml": [("C10E302", 5, 16)]}
+    assert (
+        result.diagnostics[0].message == "the `CPU` kernels of `t::f` are overridden by another manifest too"
+    )
+    assert result.diagnostics[0].notes[0] == "there at b.yaml:5:16"
+    assert names(result, "CPU") == ["first", "second"]
+
+
+def test_a_note_names_at_most_three_of_many(load):
+    many = {name: extension(name, "{CUDA: k.py:NAME}") for name in "abcdefg"}
+    finding = load(**many).diagnostics[0]
+    assert finding.notes[:4] == (
+        "`b` is given at b.yaml:4:21",
+        "`c` is given at c.yaml:4:21",
+        "`d` is given at d.yaml:4:21",
+        "and 3 more",
+    )
+
+
+def test_what_another_extension_adds_can_be_overridden(load):
+    cuda = '    override: {CUDA: "newer"}\n'
+    result = load(a=extension("a", "{CUDA: a.py:NAME}", cuda), b=extension("b", "{CUDA: b.py:NAME}"))
+    assert result.ok
+    assert names(result, "CUDA") == ["a", "b"]
+
+
+def test_an_override_of_nothing_is_a_finding(load):
+    result = load(a=extension("a", "{CUDA: a.py:NAME}", '    override: {CUDA: "newer"}\n'))
+    (finding,) = result.diagnostics
+    assert (finding.code, str(finding.span)) == ("C10E309", "a.yaml:5:16")
+    assert finding.message == "`override` of `t::f` names `CUDA`, for which no other manifest has kernels"
+    assert finding.help == "leave `CUDA` out of `override`"
+
+
+def test_an_override_of_what_a_disabled_manifest_adds_says_so(load):
+    broken = extension("b", "{CUDA: 3}")
+    result = load(a=extension("a", "{CUDA: a.py:NAME}", '    override: {CUDA: "newer"}\n'), b=broken)
+    assert faults(result) == {"a.yaml": [("C10E309", 5, 16)], "b.yaml": [("C10E106", 4, 21)]}
+    assert result.diagnostics[0].notes[0] == "`b.yaml` is disabled, and may have some"
+
+
+def test_variants_of_one_key_have_different_names(load):
+    result = load(a=extension("a", "{CPU: [a.py:other, a.py:second]}", OVERRIDE))
+    (finding,) = result.diagnostics
+    assert (finding.code, str(finding.span)) == ("C10E302", "a.yaml:4:33")
+    assert finding.message == "two `CPU` kernels of `t::f` are called `second`"
+    assert finding.notes[0] == "the first is at base.yaml:6:34"
+    assert finding.help == "give one of them a `name:` of its own"
+
+
+def test_a_case_of_the_definitions_name_is_refused(load):
+    result = load(a=extension("a", "{}", '    cases: [{name: small, inputs: {x: "randn(1)"}}]\n'))
+    (finding,) = result.diagnostics
+    assert (finding.code, str(finding.span)) == ("C10E103", "a.yaml:5:13")
+    assert finding.message == "case `small` of `t::f` is given twice"
+    assert finding.notes[0] == "the other is at base.yaml:7:13"
+
+
+def test_of_two_cases_of_one_name_that_are_added_neither_is(load):
+    case = '    cases: [{name: same, inputs: {x: "randn(1)"}}]\n'
+    result = load(a=extension("a", "{}", case), b=extension("b", "{}", case))
+    assert faults(result) == {"a.yaml": [("C10E103", 5, 13)], "b.yaml": [("C10E103", 5, 13)]}
+    assert [case.name for case in result.manifest.operators[0].cases] == ["small"]
+
+
+def test_the_inputs_of_an_added_case_are_compared_with_the_schema(load):
+    cases = (
+        '    cases: [{name: a, inputs: {y: 1, m: 2}}, {name: b, inputs: {xx: "randn(1)", x: "randn(1)"}}]\n'
+    )
+    findings = load(a=extension("a", "{}", cases)).diagnostics
+    assert [(d.code, d.span.column, d.message) for d in findings] == [
+        ("C10E105", 23, "argument `x` is missing in the inputs of case `a` of `t::f`"),
+        ("C10E104", 32, "argument `y` in the inputs of case `a` of `t::f` is unknown"),
+        ("C10E104", 38, "argument `m` in the inputs of case `a` of `t::f` is unknown"),
+        ("C10E104", 65, "argument `xx` in the inputs of case `b` of `t::f` is unknown"),
+    ]
+
+
+@pytest.mark.parametrize("inputs", ["", ", inputs: ", ", inputs: [1]", ", inputs: !x {}"])
+def test_inputs_that_are_none_are_one_finding(load, inputs):
+    result = load(a=extension("a", "{}", f"    cases: [{{name: a{inputs}}}]\n"))
+    assert len(result.diagnostics) == 1
+
+
+def test_all_that_is_wrong_with_an_extension_is_found_in_one_run(load):
+    cases = '    cases: [{name: small, inputs: {z: "randn(1)", x: "randn(1)"}}]\n    override: {Meta: "x"}\n'
+    result = load(a=extension("a", "{CPU: a.py:first, Meta: a.py:meta}", cases))
+    assert faults(result) == {
+        "a.yaml": [("C10E302", 4, 15), ("C10E302", 4, 38), ("C10E103", 5, 13), ("C10E104", 5, 36)]
+    }
