@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from c10cli.dispatch import call_errors
-from c10cli.dispatch.generated import generate_call
+from c10cli.dispatch.generated import generate_apply, generate_call
 from c10cli.dispatch.signature import has_schema_signature
 from c10cli.dispatch.stack import Stack
 from c10cli.errors import ArgumentError, Diagnostic, SchemaError
@@ -46,6 +46,7 @@ class Calling:
     """
 
     __slots__ = (
+        "_apply",
         "_dispatch",
         "_inputs",
         "_keyword_names",
@@ -66,6 +67,7 @@ class Calling:
         positional = self._plain and not self.dispatch_argument().kwarg_only
         self._position = self._dispatch[0] if positional else None
         self._keyword_names = tuple(argument.name for argument in schema.keyword_only)
+        self._apply = generate_apply(schema) if schema.keyword_only else None
         self._inputs, self._outputs = len(schema.arguments), len(schema.returns)
 
     def dispatching(
@@ -127,12 +129,8 @@ class Calling:
         After an exception the stack is as it was.
         """
         base = self._base(stack)
-        args, names = stack[base:], self._keyword_names
-        if names:
-            split = self._inputs - len(names)
-            result = function(*args[:split], **dict(zip(names, args[split:], strict=True)))
-        else:
-            result = function(*args)
+        apply = self._apply
+        result = function(*stack[base:]) if apply is None else apply(function, *stack[base:])
         stack[base:] = (result,) if self._outputs == 1 else self.slow_returns(result) or ()
 
     def key_tensor(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -96,6 +96,27 @@ def generate_call_by_types(
     return _taken(schema, names)
 
 
+def passed_values(schema: FunctionSchema) -> str:
+    """The code that passes all arguments, `v0`, `v1` and so on, to a function in schema form."""
+    texts = [f"v{i}" for i in range(len(schema.positional))]
+    for i, argument in enumerate(schema.keyword_only, len(texts)):
+        is_name = not keyword.iskeyword(argument.name)  # torch has arguments called `from`
+        texts.append(f"{argument.name}=v{i}" if is_name else f"**{{{argument.name!r}: v{i}}}")
+    return ", ".join(texts)
+
+
+def generate_apply(schema: FunctionSchema) -> Function:
+    """``apply(function, *values)``: call *function*, in schema form, with all arguments in schema order."""
+    values = ", ".join(f"v{i}" for i in range(len(schema.arguments)))
+    return _evaluated(f"lambda function, {values}: function({passed_values(schema)})")
+
+
+@functools.lru_cache(maxsize=1024)
+def _evaluated(source: str) -> Function:
+    made: Function = eval(source)
+    return made
+
+
 def _taken(
     schema: FunctionSchema, names: dict[str, Any]
 ) -> tuple[Function, Callable[[Mapping[Any, Function]], None]]:

@@ -8,12 +8,11 @@ layer has them.  The package itself, above all layers, names the one in use
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from c10cli.dispatch import call_errors
-from c10cli.dispatch.generated import compiled
+from c10cli.dispatch.generated import compiled, passed_values
 from c10cli.dispatch.returns import check_returns
 from c10cli.errors import KernelError
 from c10cli.schema import Argument, FunctionSchema, Type, types as schema_types
@@ -146,7 +145,7 @@ class WatchedKernel:
             values=", ".join(f"v{i}" for i in range(len(types))),
             wide=" or ".join(_WIDE.format(i) for i, kind in enumerate(types) if kind is int) or "False",
             contents=contents,
-            passed=self._passed(),
+            passed=passed_values(self._watch.schema),
             fine=self._fine_code(types, result),
         )
         names: dict[str, Any] = {
@@ -173,15 +172,6 @@ class WatchedKernel:
             return self._finish(values, result, tuple(nested))
 
         return "".join(f"{text}, " for part in parts for text in part), finish
-
-    def _passed(self) -> str:
-        """The code of a kernel's arguments; one may be called as Python's own words are."""
-        schema = self._watch.schema
-        texts = [f"v{i}" for i in range(len(schema.positional))]
-        for i, argument in enumerate(schema.keyword_only, len(texts)):
-            is_name = not keyword.iskeyword(argument.name)
-            texts.append(f"{argument.name}=v{i}" if is_name else f"**{{{argument.name!r}: v{i}}}")
-        return ", ".join(texts)
 
     def _fine_code(self, types: Sequence[type], result: type) -> str:
         """The code of a condition under which a result is right and shares no memory with the arguments."""
