@@ -59,6 +59,17 @@ def torch(needs):
 
 
 @pytest.fixture(scope="session")
+def jax(needs):
+    """The real jax, on the CPU, started without what makes it warn of every later fork: some tests fork."""
+    jax = needs("jax")
+    jax.config.update("jax_platforms", "cpu")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "register_at_fork", lambda **hooks: None)
+        jax.devices()
+    return jax
+
+
+@pytest.fixture(scope="session")
 def torch_schemas(torch):
     """The texts of all schemas of a torch just imported; other tests register more into this process's."""
     code = "import json, torch; print(json.dumps([str(s) for s in torch._C._jit_get_all_schemas()]))"

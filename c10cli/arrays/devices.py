@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from c10cli.arrays.words import LIBRARIES as LIBRARIES
 from c10cli.dispatch.keys import DispatchKey
@@ -54,9 +55,9 @@ def _device_of(name: str, library: str) -> Device:
 
 # Whose arrays can be of a key.
 _MAKERS: dict[str, tuple[str, ...]] = {
-    "CPU": ("numpy", "torch"),
-    "SparseCPU": ("scipy", "torch"),
-    "CUDA": ("torch", "cupy"),
+    "CPU": ("numpy", "torch", "jax"),
+    "SparseCPU": ("scipy", "torch", "jax"),
+    "CUDA": ("torch", "cupy", "jax"),
 }
 
 
@@ -112,17 +113,53 @@ def cuda_driver_reason() -> str:
 
 
 def synchronizer(device: Device) -> Callable[[], object] | None:
-    """What waits until the device has done all it was asked to; None where calls return when done."""
+    """What waits until a device has done all it was asked to; None for the CPU, see `waiter`."""
+    if device.dispatch_key != "CUDA":
+        return None
+    if device.library == "jax":
+        return jax_barrier("cuda")
     if device.library == "torch":
         import torch
 
         wait: Callable[[], object] = torch.cuda.synchronize
-    elif device.library == "cupy":
+    else:
         import cupy
 
         wait = cupy.cuda.runtime.deviceSynchronize
-    else:
+    return wait
+
+
+def jax_barrier(platform: str) -> Callable[[], object]:
+    """A little program at the end of the queue of jax's first device of *platform*: jax has nothing else."""
+    import jax
+
+    last = jax.jit(lambda x: x + 1)
+    one = jax.device_put(1, jax.devices(platform)[0])
+
+    def wait() -> None:
+        last(one).block_until_ready()
+
+    wait()  # which compiles it
+    return wait
+
+
+def waiter(device: Device) -> Callable[[object], object] | None:
+    """What waits until all that a call on the CPU gave is computed; None where calls return when done.
+
+    jax gives its results before it has computed them, and not one after the other.
+    """
+    if device.library != "jax" or device.dispatch_key == "CUDA":
         return None
+    import jax
+
+    wait_for_all: Any = jax.block_until_ready
+
+    def wait(result: Any) -> None:
+        if hasattr(result, "block_until_ready"):
+            result.block_until_ready()  # a third of what the general one costs
+        else:
+            wait_for_all(result)
+
     return wait
 
 

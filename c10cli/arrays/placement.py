@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from c10cli.arrays.devices import device_of
 from c10cli.dispatch import DispatchKey
+from c10cli.dispatch.describe import describe_error, error_text
 from c10cli.errors import ArgumentError, Diagnostic, DispatchError
 
 Array = npt.NDArray[Any]
@@ -27,15 +28,19 @@ def place(array: Array, dispatch_key: DispatchKey | str, library: str = "") -> A
     """
     device = device_of(dispatch_key, library)
     if not device.available:
-        raise DispatchError(
-            Diagnostic(
-                "C10E607",
-                f"no {device.dispatch_key} tensor can be made here: {device.reason}",
-                help="run on a machine that has the device, or choose another key",
-            ),
-            dispatch_key=device.dispatch_key,
-        )
+        raise _not_here(device.dispatch_key, device.reason)
     return _PLACERS[device.dispatch_key, device.library](array)
+
+
+def _not_here(dispatch_key: str, reason: str) -> DispatchError:
+    return DispatchError(
+        Diagnostic(
+            "C10E607",
+            f"no {dispatch_key} tensor can be made here: {reason}",
+            help="run on a machine that has the device, or choose another key",
+        ),
+        dispatch_key=dispatch_key,
+    )
 
 
 def as_torch(array: Array) -> Any:
@@ -72,6 +77,45 @@ def _cupy(array: Array) -> Any:
     return cupy.asarray(array)
 
 
+def _jax(array: Array) -> Any:
+    return _as_jax(array, "cpu")
+
+
+def _jax_cuda(array: Array) -> Any:
+    try:
+        return _as_jax(array, "cuda")
+    except RuntimeError as error:  # a jax without CUDA
+        raise _not_here("CUDA", describe_error(error)) from error
+
+
+def _as_jax(array: Array, platform: str) -> Any:
+    """*array* as jax's, a copy: jax takes what it is given for unchangeable.
+
+    Raises:
+        ArgumentError: C10E405, jax has no such dtype, or is not to use it.
+        RuntimeError: jax has no such platform.
+    """
+    import jax
+
+    device = jax.devices(platform)[0]
+    try:
+        made = jax.numpy.array(array, device=device)
+    except TypeError as error:
+        fact = f"jax has no dtype for an array of {array.dtype.name}"
+        raise ArgumentError(Diagnostic("C10E405", fact, help="choose another dtype")) from error
+    if made.dtype != array.dtype:
+        fact = f"jax makes {made.dtype.name} of an array of {array.dtype.name}"
+        todo = "set JAX_ENABLE_X64=1 in the environment, or choose another dtype"
+        raise ArgumentError(Diagnostic("C10E405", fact, help=todo))
+    return made.block_until_ready()
+
+
+def _jax_sparse(array: Array) -> Any:
+    from jax.experimental import sparse
+
+    return sparse.BCOO.fromdense(_jax(array))
+
+
 def _scipy(array: Array) -> Any:
     from scipy import sparse
 
@@ -85,17 +129,21 @@ def _numpy(array: Array) -> Any:
 _PLACERS: dict[tuple[str, str], Callable[[Array], Any]] = {
     ("CPU", "numpy"): _numpy,
     ("CPU", "torch"): as_torch,
+    ("CPU", "jax"): _jax,
     ("CUDA", "torch"): _torch_cuda,
     ("CUDA", "cupy"): _cupy,
+    ("CUDA", "jax"): _jax_cuda,
     ("SparseCPU", "scipy"): _scipy,
     ("SparseCPU", "torch"): _torch_sparse,
+    ("SparseCPU", "jax"): _jax_sparse,
 }
 
 
 def to_numpy(tensor: Any) -> Array:
     """*tensor* in host memory as a plain NumPy array; a view where that is possible.
 
-    Floats that NumPy does not have, such as torch's bfloat16, come as float32.
+    Floats that NumPy does not have, such as torch's bfloat16, come as float32,
+    as do quantized ones; jax's random keys as the integers below them.
     A subclass of NumPy's array comes as the array below it: what the subclass
     says of its elements, or how it compares them, is left out.
 
@@ -106,33 +154,59 @@ def to_numpy(tensor: Any) -> Array:
         return np.asarray(tensor)  # of the base class, which a subclass cannot change
     if isinstance(tensor, np.generic):
         return np.asarray(tensor)
-    root = type(tensor).__module__.partition(".")[0]
-    if root == "torch":
-        return _from_torch(tensor)
-    if root in ("cupy", "cupyx"):
-        dense = tensor if root == "cupy" else tensor.toarray()
-        return np.asarray(sys.modules["cupy"].asnumpy(dense))
-    if root == "scipy":
-        return np.asarray(tensor.toarray())
-    return _from_protocol(tensor)
+    roots = (base.__module__.partition(".")[0] for base in type(tensor).__mro__)
+    read = next((_READERS[root] for root in roots if root in _READERS), _from_protocol)
+    try:
+        return read(tensor)
+    except (TypeError, ValueError, RuntimeError, BufferError, AttributeError) as error:
+        name = f"{type(tensor).__module__}.{type(tensor).__qualname__}"
+        why = error_text(error).partition("\n")[0]  # torch and jax go on for a page
+        raise ArgumentError(
+            Diagnostic("C10E408", f"a `{name}` cannot be read as an array: {why}"), tensor_type=type(tensor)
+        ) from error
 
 
 def _from_torch(tensor: Any) -> Array:
     torch = sys.modules["torch"]
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach()
+    tensor = (tensor.dequantize() if tensor.is_quantized else tensor).cpu()
     tensor = tensor.to_dense() if tensor.layout is not torch.strided else tensor
     if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
         tensor = tensor.float()
-    return np.asarray(tensor.resolve_conj().resolve_neg().numpy())
+    elif tensor.dtype is torch.complex32:
+        tensor = tensor.to(torch.complex64)
+    array = np.asarray(tensor.resolve_conj().resolve_neg().numpy())
+    if array.size and not tensor.data_ptr():  # in torch.func.functionalize; what was read is chance
+        raise ValueError("it stands for another tensor, and has no memory")
+    return array
+
+
+def _from_cupy(tensor: Any) -> Array:
+    dense = tensor.toarray() if hasattr(tensor, "toarray") else tensor
+    return np.asarray(sys.modules["cupy"].asnumpy(dense))
+
+
+def _from_scipy(tensor: Any) -> Array:
+    return np.asarray(tensor.toarray())
+
+
+def _from_jax(tensor: Any) -> Array:
+    jax = sys.modules["jax"]
+    if hasattr(tensor, "todense"):
+        return np.asarray(tensor.todense())
+    is_key = jax.dtypes.issubdtype(tensor.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(tensor) if is_key else tensor)
 
 
 def _from_protocol(tensor: Any) -> Array:
-    try:
-        if hasattr(tensor, "__array__"):
-            return np.asarray(tensor)
-        return np.asarray(np.from_dlpack(tensor))
-    except (TypeError, ValueError, RuntimeError, BufferError, AttributeError) as error:
-        name = f"{type(tensor).__module__}.{type(tensor).__qualname__}"
-        raise ArgumentError(
-            Diagnostic("C10E408", f"a `{name}` cannot be read as an array: {error}"), tensor_type=type(tensor)
-        ) from error
+    return np.asarray(tensor if hasattr(tensor, "__array__") else np.from_dlpack(tensor))
+
+
+_READERS: dict[str, Callable[[Any], Array]] = {
+    "torch": _from_torch,
+    "cupy": _from_cupy,
+    "cupyx": _from_cupy,
+    "scipy": _from_scipy,
+    "jaxlib": _from_protocol,
+    "jax": _from_jax,  # whose other arrays are written in Python
+}

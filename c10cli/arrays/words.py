@@ -43,7 +43,7 @@ DTYPES: Final[Mapping[str, int]] = {
 }
 
 # The libraries whose arrays a kernel can take.
-LIBRARIES: Final = ("numpy", "torch", "cupy", "scipy")
+LIBRARIES: Final = ("numpy", "torch", "cupy", "jax", "scipy")
 
 COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
 CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}

@@ -23,11 +23,16 @@ UNROLLED: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What is timed: a function and the arguments of its call."""
+    """What is timed: a function and the arguments of its call.
+
+    Args:
+        wait: called with each result, where that comes before it is computed.
+    """
 
     function: Callable[..., object]
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
+    wait: Callable[[object], object] | None = None
 
 
 _TIMED = """\
@@ -62,7 +67,7 @@ def make_round(body: Body, clock: Clock = SYSTEM_CLOCK) -> Round:
     """
     call, values = _written_call(body)
     block = "\n".join([f"        {call}"] * UNROLLED)
-    names = {"function": body.function, "clock": clock, "repeat": repeat, **values}
+    names = {"function": body.function, "wait": body.wait, "clock": clock, "repeat": repeat, **values}
     source = _TIMED.format(parameters=_as_defaults(names), unrolled=UNROLLED, block=block, call=call)
     return _build(source, names)
 
@@ -78,7 +83,7 @@ def make_fresh_round(body: Body, renew: Callable[[], Sequence[object]], clock: C
             their order; called outside the timed stretch.
     """
     call, values = _written_call(body)
-    names = {"function": body.function, "clock": clock, "repeat": repeat, "renew": renew}
+    names = {"function": body.function, "wait": body.wait, "clock": clock, "repeat": repeat, "renew": renew}
     source = _TIMED_FRESH.format(parameters=_as_defaults(names), values=", ".join(values), call=call)
     return _build(source, names)
 
@@ -92,7 +97,8 @@ def _written_call(body: Body) -> tuple[str, dict[str, object]]:
         # A schema may name an argument `lambda`, which Python can only pass in a dict.
         plain = name.isidentifier() and not iskeyword(name)
         written.append(f"{name}=k{i}" if plain else f"**{{{name!r}: k{i}}}")
-    return f"function({', '.join(written)})", values
+    call = f"function({', '.join(written)})"
+    return call if body.wait is None else f"wait({call})", values
 
 
 def _as_defaults(names: Mapping[str, object]) -> str:

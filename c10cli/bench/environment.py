@@ -30,7 +30,17 @@ __all__ = [
 # Named in a result if they are loaded: their versions change its times.
 _PACKAGES: Final = ("numpy", "numba", "scipy", "torch", "cupy", "triton", "jax")
 # Variables that decide how many threads run, or which code.
-_VARIABLE_PREFIXES: Final = ("C10_", "NUMBA_", "OMP_", "TRITON_", "CUDA_VISIBLE", "MKL_NUM", "OPENBLAS_NUM")
+_VARIABLE_PREFIXES: Final = (
+    "C10_",
+    "NUMBA_",
+    "OMP_",
+    "TRITON_",
+    "CUDA_VISIBLE",
+    "MKL_NUM",
+    "OPENBLAS_NUM",
+    "JAX_",
+    "XLA_",
+)
 _VARIABLES: Final = ("PYTHONHASHSEED", "PYTHONMALLOC", "PYTHON_JIT", "PYTHON_GIL")
 
 # In the caches of a core, around the size of the shared one, in memory.

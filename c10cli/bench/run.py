@@ -46,7 +46,8 @@ def start_run(folder: Path, plan: Plan, options: Options, command: str, registry
 
 def _environment(plan: Plan) -> Environment:
     """The machine's facts and peaks, measured in a process of their own: the probes need much memory."""
-    packages = {package for batch in plan.batches for package in batch.candidate.kernel.requires}
+    kernels = [batch.candidate.kernel for batch in plan.batches]
+    packages = {package for k in kernels for package in (*k.requires, *([k.arrays] if k.arrays else ()))}
     for _, answer in run_items(_PROBE, {"packages": sorted(packages)}, [0], timeout_s=60.0):
         if not isinstance(answer, Ended):
             return Environment.from_dict(answer)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from keyword import iskeyword
 from typing import Any
 
-from c10cli.arrays.devices import device_of, synchronizer
+from c10cli.arrays.devices import Device, device_of, synchronizer, waiter
 from c10cli.bench.body import Body, Round, make_fresh_round, make_round
 from c10cli.bench.clock import SYSTEM_CLOCK
 from c10cli.dispatch import BoxedKernel, Dispatcher, OperatorHandle
@@ -28,7 +28,7 @@ def make_operator(schema: FunctionSchema, bound: BoundKernel, dispatch_key: str)
 
 
 def make_rounds(
-    real: OperatorHandle, bound: BoundKernel, dispatch_key: str, arguments: Arguments
+    real: OperatorHandle, bound: BoundKernel, dispatch_key: str, arguments: Arguments, library: str = ""
 ) -> dict[str, Round]:
     """A timed body for every rung: null, direct, lookup, dispatch, call.
 
@@ -36,22 +36,23 @@ def make_rounds(
     ones by position, keyword-only ones by keyword.  Where the operator writes
     its arguments, the rungs that run the kernel get fresh copies each time;
     where the device works on after a call returns, they wait for it at the
-    end of each chunk.
+    end of each chunk; where the CPU does, for the result of each call.
 
     Args:
         real: what `make_operator` made for *bound*.
+        library: whose tensors the arguments are; empty: the usual ones of the key.
     """
     schema = real.schema
     args = tuple(arguments[a.name] for a in schema.positional)
     kwargs = {a.name: arguments[a.name] for a in schema.keyword_only}
     idle, null = Dispatcher().register_schema(schema), _null_function(schema)
     idle.dispatcher.register_kernel(idle, dispatch_key, null)
-    direct = bound.caller(real.calling())
+    direct, device = bound.caller(real.calling()), device_of(dispatch_key, library)
 
     def runs_kernel(function: Callable[..., Any]) -> Round:
-        body = Body(function, args, kwargs)
+        body = Body(function, args, kwargs, waiter(device))
         timed = make_fresh_round(body, lambda: _renewed(arguments)) if schema.is_mutable else make_round(body)
-        return _by_one_process(_synchronised(timed, dispatch_key))
+        return _by_one_process(_synchronised(timed, device))
 
     return {
         "null": make_round(Body(null, args, kwargs)),
@@ -92,8 +93,8 @@ def _by_one_process(timed: Round) -> Round:
     return chunk
 
 
-def _synchronised(timed: Round, dispatch_key: str) -> Round:
-    wait = synchronizer(device_of(dispatch_key))
+def _synchronised(timed: Round, device: Device) -> Round:
+    wait = synchronizer(device)
     if wait is None:
         return timed
 

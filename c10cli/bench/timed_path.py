@@ -99,7 +99,7 @@ class TimedPath:
             return bool(tensor.flags.writeable)
         if isinstance(tensor, list):
             return all([self._overwrite(one, other) for one, other in zip(tensor, array, strict=True)])
-        if self._dispatch_key.startswith("Sparse"):
+        if self._dispatch_key.startswith("Sparse") or self._library == "jax":  # which nothing can change
             return False
         placed = place(array, self._dispatch_key, self._library)
         if hasattr(tensor, "copy_"):

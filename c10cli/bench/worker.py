@@ -116,7 +116,7 @@ class _Case:
         self._check(bound, expectation)
         path.check(expectation)
         with steady_state() as state:
-            ladder = self._ladder(make_rounds(operator, bound, key, timed), timed)
+            ladder = self._ladder(make_rounds(operator, bound, key, timed, self._kernel.arrays), timed)
         observers = sorted({*state.observers, *find_observers()})
         self._check(bound, expectation)
         path.check(expectation)

@@ -68,7 +68,8 @@ def _deciding(linked: LinkedOperator) -> str:
 def _candidate_lines(candidate: Candidate) -> list[str]:
     """The variant, `*` for the registered one; the reason; where it is declared; where it is defined."""
     kernel = candidate.kernel
-    status = f"{'registered' if candidate.taken else 'not registered'}: {candidate.with_override(candidate.reason)}"
+    reason = candidate.with_override(candidate.reason)
+    status = f"{'registered' if candidate.taken else 'not registered'}: {reason}"
     facts = [
         f"needs {', '.join(kernel.requires)}" if kernel.requires else "",
         f"cache {kernel.cache.text}" if kernel.cache else "",

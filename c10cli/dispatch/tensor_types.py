@@ -142,11 +142,10 @@ def _no_key(tensor_type: type, function: object, found: object) -> DispatchError
     )
 
 
-# torch and jax say "hip" through "cuda", so ROCm builds are told apart by the library.
+# torch says "hip" through "cuda" and jax "gpu" for both, so ROCm is told apart by the library.
 _KEY_OF_DEVICE = {
     "cpu": DispatchKey.CPU,
     "cuda": DispatchKey.CUDA,
-    "gpu": DispatchKey.CUDA,
     "hip": DispatchKey.HIP,
     "rocm": DispatchKey.HIP,
     "xla": DispatchKey.XLA,
@@ -185,18 +184,80 @@ def _torch_key(value: Any) -> DispatchKey:
     if value.layout is sys.modules["torch"].strided:
         return key
     # Not every other layout is sparse: nested and mkldnn tensors have their own.
-    return _SPARSE.get(key, key) if "sparse" in str(value.layout) else key
+    return _sparse_key(value, key) if "sparse" in str(value.layout) else key
+
+
+def _sparse_key(value: Any, dense: DispatchKey) -> DispatchKey:
+    """The key of a sparse tensor where a dense one has *dense*; its kernels cannot read this one."""
+    if dense is DispatchKey.Meta:  # without contents there is nothing to read
+        return dense
+    if dense not in _SPARSE:
+        raise _unknown_device(value, f"sparse {dense.name}")
+    return _SPARSE[dense]
 
 
 def _jax_key(value: Any) -> DispatchKey:
-    platform = next(iter(value.devices())).platform
-    if platform not in _KEY_OF_DEVICE:
+    """The key of the devices that hold a jax array: they are of one platform, however it is sharded.
+
+    Asked of its sharding, which a deleted (donated) array still has.
+    """
+    device = next(iter(value.sharding.device_set))
+    platform = device.platform
+    if platform == "gpu":  # told apart as jax does for DLPack
+        version = device.client.platform_version
+        platform = next((name for name in ("cuda", "rocm") if name in version), platform)
+    key = _KEY_OF_DEVICE.get(platform)
+    if key is None:
         raise _unknown_device(value, platform)
-    return _KEY_OF_DEVICE[platform]
+    return key
+
+
+def _jax_sparse_key(value: Any) -> DispatchKey:
+    dense = key_of(value.data)
+    if dense is None:
+        raise _unknown_device(value, type(value.data).__qualname__)
+    return _sparse_key(value, dense)
+
+
+def _jax_traced_key(value: Any) -> DispatchKey:
+    """The key of the array that jax.grad, jax.jvp or jax.vmap wrapped, where there is one.
+
+    In jax.jit (and lax.scan, jax.eval_shape, shard_map ...) there is none: a
+    function is traced once for all devices, and compiled for one later.  Any
+    key would be a guess, and the kernel part of a program that may well run
+    elsewhere; so a program says itself whose kernels are traced.
+    """
+    held = value
+    while held is not None and resolve_type(type(held)) is _jax_traced_key:
+        held = getattr(held, "primal", getattr(held, "val", None))
+    key = None if held is None else key_of(held)
+    if key is None:
+        raise _no_device_yet(value)
+    return key
+
+
+def _no_device_yet(value: object) -> ArgumentError:
+    return ArgumentError(
+        Diagnostic(
+            "C10E408",
+            f"{describe(value)}, an array that jax traces, is on no device yet, so it has no dispatch key",
+            notes=(
+                "jax.jit compiles for a device after the kernel is chosen,"
+                " and a Python number under jax.grad is on none",
+            ),
+            help="call with arrays and outside jax.jit, or teach whose kernels it traces:"
+            ' register_tensor_type(jax.core.Tracer, "CPU")',
+        ),
+        tensor_type=type(value),
+    )
 
 
 def _cupy_key(value: Any) -> DispatchKey:
     return DispatchKey.HIP if sys.modules["cupy"].cuda.runtime.is_hip else DispatchKey.CUDA
+
+
+def _cupy_sparse_key(value: Any) -> DispatchKey:
+    return _sparse_key(value, _cupy_key(value))
 
 
 # Device types of the DLPack standard (dlpack.h).  Host memory that a device
@@ -225,9 +286,12 @@ _BUILT_IN: dict[tuple[str, str], Resolution] = {
     ("scipy", "_spbase"): DispatchKey.SparseCPU,
     ("scipy", "spmatrix"): DispatchKey.SparseCPU,
     ("cupy", "ndarray"): _cupy_key,
-    ("cupyx", "_spbase"): DispatchKey.SparseCUDA,
-    ("cupyx", "spmatrix"): DispatchKey.SparseCUDA,
+    ("cupyx", "_spbase"): _cupy_sparse_key,
+    ("cupyx", "spmatrix"): _cupy_sparse_key,
     ("torch", "Tensor"): _torch_key,
+    ("jax", "Tracer"): _jax_traced_key,
+    ("jax", "JAXSparse"): _jax_sparse_key,
     ("jaxlib", "ArrayImpl"): _jax_key,
-    ("jaxlib", "Array"): _jax_key,
+    ("jax", "Array"): _jax_key,  # of arrays of random keys, which are no ArrayImpl
+    ("jax", "jaxlib._jax.Array"): _jax_key,  # the same in jax 0.10
 }

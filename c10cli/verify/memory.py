@@ -56,6 +56,9 @@ _CONSTANT = (bool, int, float, complex, str, bytes)
 
 
 def _overlap(left: Any, right: Any) -> bool:
+    types: tuple[type, type] = type(left), type(right)
+    if all(map(_is_immutable, types)):
+        return False  # or nobody can observe it
     if left is right:
         return True
     left, right = _in_host_memory(left), _in_host_memory(right)
@@ -65,7 +68,21 @@ def _overlap(left: Any, right: Any) -> bool:
 
 
 def _in_host_memory(tensor: Any) -> Any:
-    return _readable(tensor) if key_of(tensor) is DispatchKey.CPU else None
+    return _readable(tensor) if _key(tensor) is DispatchKey.CPU else None
+
+
+def _key(tensor: Any) -> DispatchKey | None:
+    """The key of *tensor*; None also where it has none yet, as in a trace of jax."""
+    try:
+        return key_of(tensor)
+    except ArgumentError:
+        return None
+
+
+@functools.lru_cache(maxsize=256)
+def _is_immutable(tensor_type: type) -> bool:
+    """Whether nothing can write to such a tensor: jax's, whose functions give an argument itself back."""
+    return any(base.__module__.partition(".")[0] in ("jax", "jaxlib") for base in tensor_type.__mro__)
 
 
 @functools.lru_cache(maxsize=256)
@@ -77,7 +94,7 @@ def _has_memory(tensor_type: type) -> bool:
 def _readable(tensor: Any) -> Any:
     """*tensor* as an array, or None where nothing can read it or it has no contents."""
     tensor_type: type = type(tensor)
-    if not _has_memory(tensor_type) or key_of(tensor) is DispatchKey.Meta:
+    if not _has_memory(tensor_type) or _key(tensor) in (None, DispatchKey.Meta):
         return None
     try:
         return to_numpy(tensor)

@@ -57,12 +57,13 @@ def _check_libraries(
     for place, value in enumerate(returns):
         others = {_library(tensor) for tensor in tensors_of(value)} - given - {""}
         if given and others:
-            came = f"gave a {others.pop()} tensor ({describe(value)}) for return {place}"
+            other = others.pop()
+            came = f"gave a {other} tensor ({describe(value)}) for return {place}"
             raise call_errors.wrong_return(
                 schema,
                 kernel,
                 f"{came}, where the arguments are of {' and '.join(sorted(given))}",
-                "return tensors of the arguments' library",
+                f"return tensors of the arguments' library, or write `arrays: {other}` at the kernel",
             )
 
 

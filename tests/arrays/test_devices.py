@@ -6,7 +6,7 @@ import pytest
 
 from c10cli import DispatchError
 from c10cli.arrays import devices
-from c10cli.arrays.devices import Device, cuda_driver_reason, device_of, is_installed, synchronizer
+from c10cli.arrays.devices import Device, cuda_driver_reason, device_of, is_installed, synchronizer, waiter
 
 
 @pytest.fixture
@@ -97,8 +97,46 @@ def test_a_loaded_module_without_a_spec_is_installed(monkeypatch):
     assert is_installed("a_stand_in")
 
 
-def test_calls_on_the_cpu_are_done_when_they_return():
-    assert synchronizer(device_of("CPU")) is None
+@pytest.mark.parametrize(("key", "library"), [("CPU", "numpy"), ("CPU", "torch"), ("SparseCPU", "scipy")])
+def test_calls_on_the_cpu_are_done_when_they_return(key, library):
+    device = Device(key, library)
+    assert (synchronizer(device), waiter(device)) == (None, None)
+
+
+def slow(jax):
+    """A function that jax gives a result of long before it is computed."""
+    return jax.jit(lambda x: jax.lax.fori_loop(0, 20, lambda i, y: jax.numpy.tanh(y @ x), x))
+
+
+@pytest.mark.parametrize("make", [lambda y: y, lambda y: (y, [y + 1])], ids=["an array", "arrays in a tuple"])
+def test_jaxs_result_is_computed_when_the_wait_for_it_is_over(jax, make):
+    device = Device("CPU", "jax")
+    assert synchronizer(device) is None
+    function, x = slow(jax), jax.numpy.ones((400, 400))
+    function(x).block_until_ready()
+    result = make(function(x))
+    waiter(device)(result)
+    assert all(array.is_ready() for array in jax.tree_util.tree_leaves(result))
+
+
+def test_jaxs_sparse_results_are_waited_for_too(jax):
+    from jax.experimental import sparse
+
+    matrix = sparse.BCOO.fromdense(jax.numpy.eye(3))
+    waiter(Device("SparseCPU", "jax"))(matrix)
+    assert matrix.data.is_ready()
+
+
+def test_a_program_at_the_end_of_a_queue_of_jaxs_is_waited_for(jax, monkeypatch):
+    # No CUDA device is to be had: the CPU's queue is the stand-in, and that the program runs is what is seen.
+    devices, asked, ran = jax.devices, [], []
+    monkeypatch.setattr(jax, "devices", lambda platform: asked.append(platform) or devices("cpu"))
+    monkeypatch.setattr(jax, "jit", lambda function: lambda x: ran.append(x) or function(x))
+    wait = synchronizer(Device("CUDA", "jax"))
+    assert (asked, len(ran)) == (["cuda"], 1)
+    wait()
+    assert len(ran) == 2
+    assert waiter(Device("CUDA", "jax")) is None
 
 
 @pytest.mark.parametrize("library", ["torch", "cupy"])
@@ -118,20 +156,25 @@ def test_the_library_waits_for_its_device(monkeypatch, library):
         ("CPU", "cupy", "`cupy` has no CPU arrays"),
         ("SparseCPU", "numpy", "`numpy` has no SparseCPU arrays"),
         ("CUDA", "numpy", "`numpy` has no CUDA arrays"),
+        ("CUDA", "scipy", "`scipy` has no CUDA arrays"),
         ("XLA", "torch", "c10cli makes no XLA tensors"),
+        ("XLA", "jax", "c10cli makes no XLA tensors"),
     ],
 )
 def test_a_library_is_asked_for_by_name(key, library, reason):
     assert device_of(key, library).reason == reason
 
 
-def test_a_library_that_is_not_installed_says_so(monkeypatch):
-    devices._device_of.cache_clear()
+@pytest.mark.parametrize(
+    ("key", "library"), [("CPU", "torch"), ("CPU", "jax"), ("SparseCPU", "jax"), ("CUDA", "jax")]
+)
+def test_a_library_that_is_not_installed_says_so(driver, monkeypatch, key, library):
+    driver()
     monkeypatch.setattr(devices, "is_installed", lambda package: False)
-    assert device_of("CPU", "torch").reason == "package `torch` is not installed"
-    devices._device_of.cache_clear()
+    assert device_of(key, library).reason == f"package `{library}` is not installed"
 
 
-def test_a_library_of_cuda_needs_the_driver_first(driver):
+@pytest.mark.parametrize("library", ["torch", "cupy", "jax"])
+def test_a_library_of_cuda_needs_the_driver_first(driver, library):
     driver(count=0)
-    assert device_of("CUDA", "torch").reason == "the CUDA driver finds no device"
+    assert device_of("CUDA", library).reason == "the CUDA driver finds no device"

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from c10cli import ArgumentError, DispatchError
-from c10cli.arrays.devices import device_of
+from c10cli.arrays import placement
+from c10cli.arrays.devices import Device, device_of
 from c10cli.arrays.placement import place, to_numpy
 
 
@@ -95,6 +96,63 @@ class TestTorch:
         assert to_numpy(torch.tensor([1 + 2j]).conj()).tolist() == [1 - 2j]
         assert to_numpy(torch.tensor([1 + 2j]).conj().imag).tolist() == [-2.0]
 
+    @pytest.mark.filterwarnings("ignore:Sparse:UserWarning", "ignore:torch.quantize_per_tensor:UserWarning")
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda torch, x: x.to_sparse_csr(),
+            lambda torch, x: x.to_sparse_csc(),
+            lambda torch, x: x.to_sparse_bsr((1, 1)),
+            lambda torch, x: x.to_sparse_bsc((1, 1)),
+            lambda torch, x: x.to_mkldnn(),
+            lambda torch, x: torch.quantize_per_tensor(x, 1.0, 0, torch.qint8),
+            lambda torch, x: torch.nn.Parameter(x),
+            lambda torch, x: torch.nn.Parameter(x).as_subclass(type("Own", (torch.Tensor,), {})),
+            lambda torch, x: x.to(torch.bfloat16).as_subclass(type("Own", (torch.Tensor,), {})),
+        ],
+        ids=["CSR", "CSC", "BSR", "BSC", "mkldnn", "quantized", "parameter", "subclass", "narrow subclass"],
+    )
+    def test_every_layout_and_subclass_is_read(self, make):
+        import torch
+
+        array = to_numpy(make(torch, torch.tensor([[0.0, 2.0], [1.0, 0.0]])))
+        assert (array.dtype, array.tolist()) == (np.float32, [[0, 2], [1, 0]])
+
+    @pytest.mark.filterwarnings("ignore:ComplexHalf:UserWarning")
+    def test_a_complex_number_that_numpy_does_not_have_comes_as_complex64(self):
+        import torch
+
+        array = to_numpy(torch.tensor([1 + 2j]).to(torch.complex32))
+        assert (array.dtype, array.tolist()) == (np.complex64, [1 + 2j])
+
+    @pytest.mark.filterwarnings("ignore:The PyTorch API of nested:UserWarning")
+    def test_what_has_no_contents_or_no_shape_is_refused(self):
+        import torch
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        for tensor in (
+            torch.zeros(2, device="meta"),
+            FakeTensorMode().from_tensor(torch.zeros(2)),
+            torch.nn.UninitializedParameter(),
+            torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]),
+            torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged),
+        ):
+            with pytest.raises(ArgumentError) as caught:
+                to_numpy(tensor)
+            assert caught.value.code == "C10E408"
+
+    @pytest.mark.parametrize("transform", ["vmap", "grad", "functionalize"])
+    def test_what_torch_transforms_is_refused_and_not_read_from_anywhere(self, transform):
+        import torch
+
+        def function(x):
+            with pytest.raises(ArgumentError) as caught:
+                to_numpy(x)
+            assert caught.value.code == "C10E408"
+            return x.sum()
+
+        getattr(torch.func, transform)(function)(torch.ones(2))
+
 
 @pytest.mark.needs("torch")
 def test_torchs_tensor_on_the_cpu_shares_the_memory():
@@ -148,6 +206,124 @@ def test_a_sparse_tensor_of_torch_keeps_the_values():
     tensor = place(np.array([[0.0, 2.0], [0.0, 0.0]]), "SparseCPU", "torch")
     assert tensor.is_sparse
     assert to_numpy(tensor).tolist() == [[0.0, 2.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype=np.float32).reshape(2, 3)[:, ::-1],
+        np.broadcast_to(np.float32(2), (2, 2)),
+        np.array(3, np.int32),
+        np.zeros((0, 2), np.float16),
+        np.array([True, False]),
+        np.array([1 + 2j], np.complex64),
+    ],
+    ids=["reversed", "read-only", "no axes", "empty", "bool", "complex"],
+)
+def test_every_kind_of_array_becomes_jaxs_with_its_dtype_shape_and_values(jax, array):
+    tensor = place(array, "CPU", "jax")
+    assert isinstance(tensor, jax.Array)
+    assert [device.platform for device in tensor.devices()] == ["cpu"]
+    read = to_numpy(tensor)
+    assert (read.dtype, read.shape, read.tolist()) == (array.dtype, array.shape, array.tolist())
+
+
+@pytest.mark.needs("ml_dtypes")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2"])
+def test_floats_of_ml_dtypes_go_over_to_jax_and_back(jax, dtype):
+    import ml_dtypes
+
+    array = np.array([1.5, -2], getattr(ml_dtypes, dtype))
+    read = to_numpy(place(array, "CPU", "jax"))
+    assert (read.dtype, read.tolist()) == (array.dtype, [1.5, -2])
+
+
+def test_jaxs_array_is_a_copy_for_jax_takes_it_for_unchangeable(jax):
+    array = np.zeros(1024, np.float32)
+    tensor = place(array, "CPU", "jax")
+    array[1] = 2
+    assert tensor[1] == 0
+    assert not to_numpy(tensor).flags.writeable
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "uint64", "complex128"])
+def test_jax_makes_no_narrower_array_without_a_word(jax, dtype):
+    with pytest.raises(ArgumentError) as caught:
+        place(np.ones(1, dtype), "CPU", "jax")
+    (diagnostic,) = caught.value.diagnostics
+    narrow = {"complex128": "complex64"}.get(dtype, dtype.replace("64", "32"))
+    assert (diagnostic.code, diagnostic.message) == ("C10E405", f"jax makes {narrow} of an array of {dtype}")
+    assert "JAX_ENABLE_X64=1" in diagnostic.help
+
+
+def test_jax_makes_wide_arrays_where_it_is_told_to(jax):
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert place(np.ones(1), "CPU", "jax").dtype == np.float64
+    finally:
+        jax.config.update("jax_enable_x64", False)
+
+
+@pytest.mark.parametrize("array", [np.array(["x"]), np.zeros(1, "V3"), np.zeros(1, np.longdouble)])
+def test_a_dtype_that_jax_has_not_is_refused(jax, array):
+    with pytest.raises(ArgumentError) as caught:
+        place(array, "CPU", "jax")
+    assert caught.value.code == "C10E405"
+    assert array.dtype.name in str(caught.value)
+
+
+def test_a_jax_without_cuda_says_so(jax, monkeypatch):
+    monkeypatch.setattr(placement, "device_of", lambda key, library: Device(key, library))
+    with pytest.raises(DispatchError) as caught:
+        place(np.ones(1, np.float32), "CUDA", "jax")
+    assert caught.value.code == "C10E607"
+    assert str(caught.value).startswith("error[C10E607] no CUDA tensor can be made here: RuntimeError: ")
+
+
+def test_a_sparse_array_of_jax_keeps_the_values(jax):
+    tensor = place(np.array([[0, 2], [0, 0]], np.float32), "SparseCPU", "jax")
+    assert tensor.nse == 1
+    assert to_numpy(tensor).tolist() == [[0, 2], [0, 0]]
+
+
+@pytest.mark.parametrize("name", ["BCOO", "BCSR", "COO", "CSR", "CSC"])
+def test_every_sparse_array_of_jax_is_read(jax, name):
+    from jax.experimental import sparse
+
+    matrix = getattr(sparse, name).fromdense(jax.numpy.array([[0.0, 2.0], [1.0, 0.0]]))
+    assert to_numpy(matrix).tolist() == [[0, 2], [1, 0]]
+
+
+def test_random_keys_of_jax_are_read_as_their_integers(jax):
+    keys = jax.random.split(jax.random.key(1), 3)
+    assert to_numpy(keys).tolist() == jax.random.key_data(keys).tolist()
+
+
+def test_what_jax_has_no_contents_of_is_refused_on_one_line(jax):
+    gone = jax.numpy.ones(3)
+    gone.delete()
+    refused = []
+
+    def read(value):
+        with pytest.raises(ArgumentError) as caught:
+            to_numpy(value)
+        refused.append(caught.value)
+
+    read(gone)
+    jax.jit(read)(jax.numpy.ones(3))
+    assert [error.code for error in refused] == ["C10E408"] * 2
+    assert "deleted" in str(refused[0])
+    assert "traced" in str(refused[1])
+    assert all(len(str(error).splitlines()) == 1 for error in refused)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_every_sparse_array_and_matrix_of_scipy_is_read(needs, form, kind):
+    matrix = getattr(needs("scipy.sparse"), f"{form}_{kind}")(np.array([[0.0, 2.0], [1.0, 0.0]]))
+    read = to_numpy(matrix)
+    assert type(read) is np.ndarray
+    assert read.tolist() == [[0, 2], [1, 0]]
 
 
 class Liar(np.ndarray):

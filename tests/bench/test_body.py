@@ -46,6 +46,26 @@ def test_arguments_arrive_as_given():
     assert seen == [((1, marker), {"dim": -1, "out": marker})]
 
 
+@pytest.mark.parametrize("iterations", [1, 16, 17])
+def test_the_result_of_every_call_is_waited_for_where_it_comes_too_early(iterations):
+    clock, waited = FakeClock(), []
+
+    def wait(result):
+        clock.now += 1000
+        waited.append(result)
+
+    def early(x):
+        clock.now += 10
+        return x
+
+    timed = make_round(Body(early, ("result",), wait=wait), clock)
+    assert timed(iterations) == 1010 * iterations
+    assert waited == ["result"] * iterations
+    waited.clear()
+    assert make_fresh_round(Body(early, (None,), wait=wait), lambda: ("new",), clock)(2) == 2020
+    assert waited == ["new", "new"]
+
+
 def test_a_keyword_that_python_cannot_spell_arrives_too():
     clock, seen = FakeClock(), []
     make_round(Body(spender(clock, 1, seen), (), {"lambda": 0.5, "a0": 2}), clock)(1)

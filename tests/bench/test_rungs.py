@@ -17,7 +17,7 @@ def calls():
 def rounds(calls):
     """The rungs of a kernel that notes its arguments."""
 
-    def rounds(schema, arguments, *, boxed=False, cache=None, result=1, key="CPU"):
+    def rounds(schema, arguments, *, boxed=False, cache=None, result=1, key="CPU", library=""):
         schema = parse_schema(schema, "torch")
 
         def kernel(*args, **kwargs):
@@ -27,7 +27,7 @@ def rounds(calls):
             return result
 
         bound = bind_kernel(schema, GivenKernel(kernel, cache, boxed))
-        return make_rounds(make_operator(schema, bound, "CPU"), bound, key, arguments)
+        return make_rounds(make_operator(schema, bound, "CPU"), bound, key, arguments, library)
 
     return rounds
 
@@ -115,6 +115,20 @@ def test_a_chunk_ends_when_the_device_is_done_but_only_where_a_kernel_runs(round
     assert timed["direct"](4) > 0
     assert timed["call"](4) > 0
     assert waits == ["CPU", "CPU"]
+
+
+@pytest.mark.parametrize("schema", [F, "t::f(Tensor(a!) x, int n, *, float e) -> int"])
+def test_results_that_come_before_they_are_computed_are_waited_for_one_by_one(rounds, monkeypatch, schema):
+    asked, waited = [], []
+    monkeypatch.setattr(module, "waiter", lambda device: asked.append(device.library) or waited.append)
+    timed = rounds(schema, ARGUMENTS, result=7, library="numpy")
+    for rung in ("null", "lookup", "dispatch"):
+        timed[rung](4)
+    assert waited == []
+    assert timed["direct"](4) > 0
+    assert timed["call"](3) > 0
+    assert waited == [7] * 7
+    assert set(asked) == {"numpy"}
 
 
 def test_waiting_counts_as_time_of_the_chunk(rounds, monkeypatch):

@@ -100,6 +100,14 @@ def test_where_it_cannot_be_seen_there_is_a_reason(path_of, inputs, reference, r
     assert path.check_follows(expectation, seed=1).startswith(f"not checked: {reason}")
 
 
+def test_arrays_of_jax_which_nothing_changes_in_place_are_not_asked_for_it(path_of):
+    path, expectation = path_of(lambda xs: xs[0] + 1, "[randn(3)]")
+    stand_in = object()  # for one of jax's, which has no way to write to it either
+    path = TimedPath(path._decl, "k", path._call, {"xs": [stand_in]}, "CPU", "jax")
+    reason = "not checked: the arguments have no contents to change in place"
+    assert path.check_follows(expectation, seed=1) == reason
+
+
 def test_whole_numbers_that_no_seed_changes_are_left_alone(path_of):
     path, expectation = path_of(lambda xs: xs[0] + 1, "[arange(3)]", dtype="int64")
     assert path.check_follows(expectation, seed=1).startswith("not checked")

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from c10cli import BenchError, ManifestError
+from c10cli.bench import rungs
 from c10cli.bench.result import CaseResult
 from c10cli.bench.worker import prepare
 from c10cli.manifest.load import require_manifest
@@ -83,6 +84,9 @@ operators:
     kernels: {{CPU: k.py:right}}
     reference: k.py:bad_reference
     cases: [{{name: small, inputs: {{x: 'ones(2)'}}}}]
+  - schema: "t::o(Tensor x) -> Tensor"
+    kernels: {{CPU: {{kernel: k.py:right, arrays: torch}}}}
+    cases: [{{name: small, inputs: {{x: 'ones(2)'}}}}]
 """
 NAMES = (
     "right",
@@ -138,6 +142,14 @@ def test_a_right_kernel_has_times_for_every_rung_and_the_facts_of_its_case(measu
     assert case.median_ns > 0
     assert case.max_rss_bytes > 1 << 20
     assert case.checks == {"before": "ok", "after": "ok", "against": "reference", "follows": "ok"}
+
+
+@pytest.mark.needs("torch")
+def test_the_library_of_the_kernels_arrays_says_how_to_wait_for_its_results(measure, monkeypatch):
+    asked = []
+    monkeypatch.setattr(rungs, "waiter", lambda device: asked.append((device.dispatch_key, device.library)))
+    assert measure("right", operator="t::o").status == "ok"
+    assert set(asked) == {("CPU", "torch")}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 import sys
-from collections import namedtuple
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,41 +41,127 @@ TORCH = {
     "CSR": (lambda torch: torch.eye(2).to_sparse_csr(), "SparseCPU"),
     "CSC": (lambda torch: torch.eye(2).to_sparse_csc(), "SparseCPU"),
     "BSR": (lambda torch: torch.eye(2).to_sparse_bsr((1, 1)), "SparseCPU"),
+    "BSC": (lambda torch: torch.eye(2).to_sparse_bsc((1, 1)), "SparseCPU"),
     "mkldnn": (lambda torch: torch.eye(2).to_mkldnn(), "CPU"),
-    "nested": (
+    "quantized": (lambda torch: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8), "CPU"),
+    "nested": (lambda torch: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]), "CPU"),
+    "nested, jagged": (
         lambda torch: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged),
         "CPU",
     ),
     "meta": (lambda torch: torch.zeros(2, device="meta"), "Meta"),
+    "sparse on meta": (lambda torch: torch.eye(2).to_sparse_csr().to("meta"), "Meta"),
+    "fake": (lambda torch: fake(torch, torch.zeros(2)), "CPU"),
+    "fake and sparse": (lambda torch: fake(torch, torch.eye(2).to_sparse()), "SparseCPU"),
+    "fake, of a device that is not there": (lambda torch: fake_cuda(torch), "CUDA"),
+    "functional": (lambda torch: torch._to_functional_tensor(torch.zeros(2)), "CPU"),
+    "functional, as a subclass": (lambda torch: functional(torch), "CPU"),
+    "a buffer": (lambda torch: torch.nn.Buffer(torch.zeros(2)), "CPU"),
     "a parameter": (lambda torch: torch.nn.Parameter(torch.zeros(2)), "CPU"),
+    "a sparse parameter": (lambda torch: torch.nn.Parameter(torch.eye(2).to_sparse()), "SparseCPU"),
+    "a parameter not yet made": (lambda torch: torch.nn.UninitializedParameter(), "CPU"),
     "a parameter on meta": (lambda torch: torch.nn.Parameter(torch.zeros(2, device="meta")), "Meta"),
     "a subclass": (lambda torch: torch.zeros(2).as_subclass(type("Own", (torch.Tensor,), {})), "CPU"),
 }
 
 
-@pytest.mark.filterwarnings("ignore:Sparse:UserWarning", "ignore:The PyTorch API of nested:UserWarning")
+def fake(torch, tensor):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode().from_tensor(tensor)
+
+
+def fake_cuda(torch):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        return torch.empty(2, device="cuda")
+
+
+def functional(torch):
+    from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
+
+    with FunctionalTensorMode():
+        return FunctionalTensor.to_functional(torch.zeros(2))
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Sparse:UserWarning",
+    "ignore:The PyTorch API of nested:UserWarning",
+    "ignore:torch.quantize_per_tensor:UserWarning",
+)
 @pytest.mark.parametrize(("make", "key"), TORCH.values(), ids=TORCH)
 def test_torch_tensors_have_the_key_of_their_device_and_layout(torch, make, key):
     assert key_of(make(torch)) is DispatchKey(key)
 
 
+@pytest.mark.parametrize("transform", ["vmap", "grad", "functionalize"])
+def test_a_tensor_that_torch_transforms_keeps_its_key(torch, transform):
+    found = []
+
+    def function(x):
+        found.append(key_of(x))
+        return x.sum()
+
+    getattr(torch.func, transform)(function)(torch.ones(2))
+    assert found
+    assert set(found) == {DispatchKey.CPU}
+
+
 def stand_in(module, name, bases=(), **attributes):
-    """A type that says it is another library's, for libraries and devices that this machine does not have."""
+    """A type that says it is another library's, for devices that a test machine does not have."""
     return type(name, bases, {"__module__": module, **attributes})
 
 
+def on_jax_device(platform, version=""):
+    """A stand-in for an array of jax on a device other than the CPU; those on it are in test_jax.py."""
+    device = SimpleNamespace(platform=platform, client=SimpleNamespace(platform_version=version))
+    return stand_in("jaxlib._jax", "ArrayImpl", sharding=SimpleNamespace(device_set=[device]))()
+
+
 @pytest.mark.parametrize(
-    ("platform", "key"), [("cpu", "CPU"), ("gpu", "CUDA"), ("rocm", "HIP"), ("tpu", "XLA"), ("METAL", None)]
+    ("platform", "version", "key"),
+    [
+        ("gpu", "PJRT C API\ncuda 12090", "CUDA"),
+        ("gpu", "PJRT C API\nrocm 60300", "HIP"),
+        ("cuda", "", "CUDA"),
+        ("rocm", "", "HIP"),
+        ("tpu", "", "XLA"),
+    ],
 )
-@pytest.mark.parametrize("module", ["jaxlib.xla_extension", "jaxlib._jax"])
-def test_a_stand_in_for_jax_has_the_key_of_its_platform(module, platform, key):
-    device = namedtuple("Device", "platform")(platform)
-    value = stand_in(module, "ArrayImpl", devices=lambda self: {device})()
-    if key is None:
-        with pytest.raises(ArgumentError, match="lives on device `METAL`, which has no dispatch key"):
-            key_of(value)
-    else:
-        assert key_of(value) is DispatchKey(key)
+def test_a_stand_in_for_an_array_of_jax_has_the_key_of_its_platform(platform, version, key):
+    assert key_of(on_jax_device(platform, version)) is DispatchKey(key)
+
+
+@pytest.mark.parametrize(("platform", "version"), [("METAL", ""), ("gpu", "another vendor's 1.0")])
+def test_a_platform_of_jax_without_a_key_is_named(platform, version):
+    with pytest.raises(ArgumentError, match=f"lives on device `{platform}`, which has no dispatch key"):
+        key_of(on_jax_device(platform, version))
+
+
+def test_a_stand_in_for_a_sparse_array_of_jax_has_the_sparse_key_or_none():
+    base = stand_in("jax.experimental.sparse._base", "JAXSparse")
+    sparse = stand_in("jax.experimental.sparse.bcoo", "BCOO", (base,))()
+    sparse.data = on_jax_device("gpu", "cuda 12")
+    assert key_of(sparse) is DispatchKey.SparseCUDA
+    sparse.data = on_jax_device("tpu")
+    with pytest.raises(ArgumentError, match="lives on device `sparse XLA`, which has no dispatch key"):
+        key_of(sparse)
+    sparse.data = [1.0]
+    with pytest.raises(ArgumentError, match="lives on device `list`, which has no dispatch key"):
+        key_of(sparse)
+
+
+def test_a_stand_in_for_an_array_that_jax_traces_has_no_key_whatever_it_holds():
+    traced = stand_in("jax._src.core", "Tracer")
+    own = stand_in("jax._src.interpreters.ad", "JVPTracer", (traced,), shape=(2,), dtype="float32")
+    for held in (traced(), 2.0, None):
+        tracer = own()
+        tracer.primal = held
+        with pytest.raises(ArgumentError, match=r"float32\[2\], an array that jax traces, is on no device"):
+            key_of(tracer)
+    tracer.primal = np.zeros(2)
+    assert key_of(tracer) is DispatchKey.CPU
 
 
 @pytest.mark.parametrize(("is_hip", "key"), [(False, "CUDA"), (True, "HIP")])
@@ -89,9 +174,15 @@ def test_a_stand_in_for_cupy_has_the_key_of_its_build(monkeypatch, is_hip, key):
 
 
 @pytest.mark.parametrize("name", ["spmatrix", "_spbase"])
-def test_a_stand_in_for_cupys_sparse_matrices_is_on_sparse_cuda(name):
+def test_a_stand_in_for_cupys_sparse_matrices_is_on_sparse_cuda_or_has_no_key(monkeypatch, name):
     base = stand_in("cupyx.scipy.sparse._base", name)
-    assert key_of(stand_in("cupyx.scipy.sparse._csr", "csr_matrix", (base,))()) is DispatchKey.SparseCUDA
+    matrix = stand_in("cupyx.scipy.sparse._csr", "csr_matrix", (base,))()
+    runtime = SimpleNamespace(is_hip=False)
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
+    assert key_of(matrix) is DispatchKey.SparseCUDA
+    runtime.is_hip = True
+    with pytest.raises(ArgumentError, match="lives on device `sparse HIP`, which has no dispatch key"):
+        key_of(matrix)
 
 
 def fake_torch_type(**attributes):
@@ -128,6 +219,15 @@ def test_a_fake_torch_on_a_gpu_gives_the_key_of_its_build_and_layout(monkeypatch
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(version=version, strided="strided"))
     value = fake_torch_type(is_cpu=False, is_cuda=True, layout=layout)()
     assert key_of(value) is DispatchKey(key)
+
+
+@pytest.mark.parametrize(("device", "name"), [("mps", "MPS"), ("xpu", "XPU")])
+def test_a_stand_in_for_a_sparse_torch_tensor_gets_no_dense_kernel(monkeypatch, device, name):
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(strided="strided"))
+    place = SimpleNamespace(type=device)
+    value = fake_torch_type(is_cpu=False, is_cuda=False, device=place, layout="torch.sparse_coo")()
+    with pytest.raises(ArgumentError, match=f"lives on device `sparse {name}`, which has no dispatch key"):
+        key_of(value)
 
 
 @pytest.mark.parametrize(

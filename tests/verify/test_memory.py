@@ -82,3 +82,23 @@ def test_tensors_that_nothing_can_read_share_memory_only_with_themselves():
     assert shared(one, one)
     assert not shared(one, other)
     assert not shared(one, np.ones(1))
+
+
+def test_jax_arrays_that_nothing_can_write_to_may_be_given_back(jax):
+    x = jax.numpy.arange(3.0)
+    assert not shared(x, x)
+    host = np.arange(64.0, dtype=np.float32)
+    borrowed = jax.dlpack.from_dlpack(host)
+    assert shared(borrowed, host) == np.shares_memory(np.asarray(borrowed), host)
+    assert not shared(jax.numpy.array(host, copy=True), host)
+
+
+def test_what_jax_traces_has_no_contents_to_look_at(jax):
+    seen = []
+
+    def look(x):
+        seen.append((MEMORY.contents(x), shared(x, np.ones(1)), shared(x, x)))
+        return x
+
+    jax.jit(look)(jax.numpy.ones(2))
+    assert seen == [(None, False, False)]

@@ -44,6 +44,7 @@ def test_a_result_of_another_library_is_refused_also_inside_a_list(torch):
     error = refusal(check_results, schema, "k", X, ([np.ones(1), torch.ones(1)],))
     assert error.code == "C10E502"
     assert "gave a torch tensor (list of 2) for return 0, where the arguments are of numpy" in str(error)
+    assert error.diagnostics[0].help.endswith("or write `arrays: torch` at the kernel")
     check_results(schema, "k", {"x": torch.ones(1)}, ([torch.ones(2)],))
 
 
