@@ -36,7 +36,7 @@ __all__ = [
 # The only list of codes.  First digit = area: 1 manifest, 2 schema, 3 and 4
 # dispatch, 5 the call boundary, 6 bench, 7 report.  Codes are never reused.
 CODES: Final[Mapping[str, str]] = {
-    "C10E101": "manifest missing or unreadable",
+    "C10E101": "manifest missing, unreadable or changed meanwhile",
     "C10E102": "not YAML",
     "C10E103": "key given twice",
     "C10E104": "unknown field",
@@ -100,7 +100,7 @@ CODES: Final[Mapping[str, str]] = {
     "C10W651": "noise over 10 %",
     "C10W652": "first sample far slower than the rest",
     "C10W653": "too few samples for the stated change",
-    "C10W654": "clock or load changed during the run",
+    "C10W654": "times disturbed, unsettled or watched",
 }
 
 # What to do where whoever found it knows nothing better.

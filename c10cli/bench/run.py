@@ -11,6 +11,7 @@ from c10cli.bench.environment import Environment, read_environment, read_load
 from c10cli.bench.journal import Journal, write_latest
 from c10cli.bench.plan import Batch, Plan
 from c10cli.bench.result import CaseResult, RunResult
+from c10cli.errors import BenchError, Diagnostic
 from c10cli.verify.child import Ended, run_items
 from c10cli.verify.inputs import CasePoint
 
@@ -38,10 +39,28 @@ class Options:
 
 def start_run(folder: Path, plan: Plan, options: Options, command: str, registry: Path) -> RunResult:
     """A run that has measured nothing yet: where, when, on what, and what is left out."""
-    described = {**asdict(options), "command": command, "registry": str(registry), "cases": plan.case_count}
+    described = {
+        **asdict(options),
+        "command": command,
+        "registry": str(registry),
+        "digest": plan.digest,
+        "cases": plan.case_count,
+    }
     return RunResult(
         folder.name, utc_now().isoformat(timespec="seconds"), _environment(plan), described, (), plan.skipped
     )
+
+
+def check_same_registry(run: RunResult, plan: Plan) -> None:
+    """Refuse to go on with *run* where the manifest is not the one that it began with.
+
+    Raises:
+        BenchError: C10E604.
+    """
+    if run.plan.get("digest", plan.digest) != plan.digest:
+        fact = f"`{run.plan.get('registry')}` was changed since run `{run.run_id}` began"
+        note = "its cases would be of two registries"
+        raise BenchError(Diagnostic("C10E604", fact, notes=(note,), help="begin a new run"))
 
 
 def _environment(plan: Plan) -> Environment:

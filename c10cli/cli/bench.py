@@ -61,7 +61,7 @@ def command(
     from c10cli.bench.journal import Journal, find_run_folder, make_run_folder, read_journal
     from c10cli.bench.plan import make_plan
     from c10cli.bench.result import RunResult
-    from c10cli.bench.run import Options, end_run, run_plan, start_run
+    from c10cli.bench.run import Options, check_same_registry, end_run, run_plan, start_run
 
     if resume == "":  # a variable of a script that is not set, not a wish for a new run
         raise click.UsageError("--resume is given without a run; name its folder, or `latest`")
@@ -73,6 +73,7 @@ def command(
         select, options = _as_before(ctx, run, select, options, str(path))
         settings = Options(**options)
         plan = make_plan(registry, select, done=[case.id for case in run.cases if case.status == "ok"])
+        check_same_registry(run, plan)
     else:
         settings = Options(**options)
         plan = make_plan(registry, select)

@@ -16,6 +16,7 @@ from c10cli.bench.plan import Plan, make_plan
 from c10cli.bench.result import CaseResult, RunResult
 from c10cli.bench.run import Options, run_plan, start_run
 from c10cli.verify.child import Ended
+from c10cli.verify.same_manifest import manifest_digest
 
 KERNELS = """\
 import ctypes, os, subprocess, sys, threading, time
@@ -163,6 +164,7 @@ def test_the_start_says_what_was_asked_for(faulty):
         "seed": 0,
         "command": "c10 bench",
         "registry": str(path),
+        "digest": manifest_digest(load_registry(path).manifest),
         "cases": 12,
     }
     assert run.created.endswith("+00:00")

@@ -232,6 +232,16 @@ def test_a_run_of_another_registry_is_not_gone_on_with(bench, c10, demo):
     assert "measured `registry.yaml`, not `other.yaml`" in ran.err
 
 
+def test_a_run_whose_registry_was_changed_is_not_gone_on_with(bench, c10, folder, demo):
+    bench("plain")
+    cut_short(run_folders(folder)[0])
+    demo.write_text(demo.read_text().replace("n: [4, 8]", "n: [4, 8, 16]"))
+    ran = c10("bench", "--resume", "latest")
+    assert ran.code == 2
+    assert "error[C10E604]" in ran.err
+    assert "`registry.yaml` was changed since run" in ran.err
+
+
 def test_an_unknown_run_names_those_there_are(bench, c10, folder):
     assert "no run `nope`" in c10("bench", "--resume", "nope").err
     bench("n=4")
