@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from c10cli.cli.session import SEED, Session, complete_operator
+from c10cli.cli.session import SEED, Session, complete_operator, key_name
 from c10cli.errors import C10Error, Diagnostic, DispatchError, NoKernelError
 
 if TYPE_CHECKING:
@@ -47,10 +47,8 @@ class CallOptions:
         Raises:
             DispatchError: C10E108, there is no such key or device, or they differ.
         """
-        from c10cli.dispatch import DispatchKey
-
         if self.device is None:
-            return None if self.key is None else DispatchKey(self.key).name
+            return None if self.key is None else key_name(self.key)
         key = _DEVICES.get(self.device.partition(":")[0].lower())
         if key is None or (self.key and self.key != key):
             fact = (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from c10cli.cli.streams import written
-from c10cli.errors import C10Error, Diagnostic, ManifestError
+from c10cli.errors import C10Error, Diagnostic, DispatchError, ManifestError
 from c10cli.manifest.discover import VARIABLE, find_registry
 
 if TYPE_CHECKING:
@@ -189,6 +189,19 @@ def short_path(path: Path) -> Path:
 
 SEED = click.IntRange(min=0)
 _COLORS = click.Choice(["auto", "always", "never"])
+
+
+def key_name(text: str) -> str:
+    """The name of the dispatch key that a word of the command line means.
+
+    Raises:
+        DispatchError: C10E108.
+    """
+    from c10cli.dispatch.keys import DispatchKey, unknown_key  # which `c10 list` does not need
+
+    if text not in DispatchKey.known_names():
+        raise DispatchError(unknown_key(text, "name one of these"), dispatch_key=text)
+    return text
 
 
 def shared_options(function: FormatFunction, formats: tuple[str, ...] | None = None) -> FormatFunction:

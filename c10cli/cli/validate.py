@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command
+from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command, key_name
 
 if TYPE_CHECKING:
     from c10cli.verify.validate import Validation
@@ -46,13 +46,12 @@ def command(
 
     Example: c10 validate registry.yaml --require CUDA --format github
     """
-    from c10cli.dispatch import DispatchKey
     from c10cli.verify.validate import validate
 
     if manifest is not None:
         session.registry = manifest
     for key in require:
-        DispatchKey(key)
+        key_name(key)
     session.tell_registry()
     with _progress(session) as begins:
         validation = validate(

@@ -102,12 +102,12 @@ for _name in _BUILT_IN:
     setattr(DispatchKey, _name, DispatchKey.register(_name))
 
 
-def unknown_key(name: object) -> Diagnostic:
-    """The finding for a text that names no dispatch key."""
+def unknown_key(name: object, todo: str = "register it first with DispatchKey.register(...)") -> Diagnostic:
+    """The finding for a text that names no dispatch key; *todo*, where none is near."""
     known = DispatchKey.known_names()
     return Diagnostic(
         "C10E108",
         f"unknown dispatch key `{name}`",
         notes=(f"the keys are {', '.join(known)}",),
-        help=did_you_mean(str(name), known) or "register it first with DispatchKey.register(...)",
+        help=did_you_mean(str(name), known) or todo,
     )

@@ -276,6 +276,7 @@ def test_help_after_the_operator_is_the_commands(call):
         (["variants", "ones(10000000000000)"], "C10E410", "more than is free"),
         (["variants", "1", "--key", "CUDAA"], "C10E108", "did you mean `CUDA`?"),
         (["variants", "1", "--key", ""], "C10E108", "unknown dispatch key ``"),
+        (["variants", "1", "--key", "FOO"], "C10E108", "help: name one of these"),
         (["variants", "1", "--device", "tpu"], "C10E108", "device `tpu` is none of cpu, cuda, gpu"),
         (["variants", "1", "--device", "cuda", "--key", "CPU"], "C10E108", "--key and --device differ"),
         (["variants", "1", "--variant", "tripel"], "C10E412", "did you mean `triple`?"),
