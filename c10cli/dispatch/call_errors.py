@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from c10cli.dispatch.describe import describe, describe_error
 from c10cli.errors import ArgumentError, Diagnostic, DispatchError, KernelError
-from c10cli.schema import Argument, FunctionSchema
+from c10cli.schema import Argument, FunctionSchema, types as schema_types
 
 
 def no_tensor(schema: FunctionSchema, values: Mapping[str, object]) -> ArgumentError:
@@ -126,8 +126,12 @@ def broken_discipline(schema: FunctionSchema, kernel: str, left: int | None) -> 
     )
 
 
-def wrong_returns(schema: FunctionSchema, result: object) -> KernelError:
-    """The error for a *result* that has not as many values as the schema returns."""
+def wrong_returns(schema: FunctionSchema, result: object, kernel: str = "") -> KernelError:
+    """The error for a *result* that has not as many values as the schema returns.
+
+    Args:
+        kernel: its name, where that is known.
+    """
     wanted = len(schema.returns)
     if isinstance(result, tuple | list):
         came = "1 value" if len(result) == 1 else f"{len(result)} values"
@@ -136,12 +140,14 @@ def wrong_returns(schema: FunctionSchema, result: object) -> KernelError:
     return KernelError(
         Diagnostic(
             "C10E502",
-            f"a kernel of `{schema.name}` returned {came} where the schema returns {wanted}",
+            f"{f'kernel `{kernel}`' if kernel else 'a kernel'} of `{schema.name}` returned {came}"
+            f" where the schema returns {wanted}",
             notes=(f"the schema is {schema}",),
             help=f"return a tuple of {wanted}" if wanted else "return None",
         ),
         operator=str(schema.name),
         wanted=wanted,
+        **({"kernel": kernel} if kernel else {}),
     )
 
 
@@ -188,9 +194,20 @@ def argument_changed(schema: FunctionSchema, kernel: str, argument: Argument) ->
         kernel,
         "C10E505",
         f"kernel `{kernel}` of `{schema.name}` changed argument `{argument.name}`",
-        help=f"write to a copy, or declare it in the schema: `Tensor(a!) {argument.name}`",
+        help=f"write to a copy{_or_declare(argument)}",
         argument=argument.name,
     )
+
+
+def _or_declare(argument: Argument) -> str:
+    """How a schema says that *argument* is written; nothing where only tensors can be."""
+    if schema_types.is_tensor_list(argument.type):
+        declared = f"{str(argument.type).removesuffix('[]')}(a!)[]"
+    elif schema_types.is_tensor(argument.type) or schema_types.is_optional_tensor(argument.type):
+        declared = str(argument.type).replace("Tensor", "Tensor(a!)")
+    else:
+        return ""
+    return f", or declare it in the schema: `{declared} {argument.name}`"
 
 
 def result_aliases(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from c10cli.dispatch.generated import generate_call_by_types
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.tensor_types import is_tensor, key_of, remember, resolve_type
 from c10cli.dispatch.watch import MemoryCheck, MemoryWatch, WatchedKernel
+from c10cli.errors import ArgumentError
 from c10cli.schema import Argument, FunctionSchema, Type, types as schema_types
 
 Function = Callable[..., Any]
@@ -26,31 +28,25 @@ class CheckedCall:
     Where the types of all arguments tell that this is the arguments
     themselves, which kernel it is and that the devices agree, a function
     written for these types does the rest from the second call on.
+
+    ``call`` is called as `OperatorHandle.call` is.
+
+    Raises:
+        ArgumentError: C10E404, C10E405; C10E406, tensors on different devices.
+        KernelError: C10E502, returns that the schema does not have; C10E505,
+            an argument changed; C10E506, a result shares memory with an
+            argument without saying so.
     """
 
-    __slots__ = ("_dispatch", "_op", "_watch", "swap")
+    __slots__ = ("_op", "_watch", "call", "swap")
 
     def __init__(self, op: OperatorHandle, memory: MemoryCheck) -> None:
         self._op = op
         self._watch = MemoryWatch(op.schema, memory)
         defaults = {a.name: _passed_default(a) for a in op.schema.arguments if a.has_default}
         made = generate_call_by_types(op.schema, defaults, op.table().by_types, self._slow_call)
-        self._dispatch, self.swap = made or (self._any_call, lambda table: None)
-
-    def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """As `OperatorHandle.call`.
-
-        Raises:
-            ArgumentError: C10E404, C10E405; C10E406, tensors on different devices.
-            KernelError: C10E502, returns that the schema does not have;
-                C10E505, an argument changed; C10E506, a result shares memory
-                with an argument without saying so.
-        """
-        try:
-            return self._dispatch(*args, **kwargs)
-        except TypeError as error:
-            self._op.explain(error, args, kwargs)
-            raise
+        dispatch, self.swap = made or (self._any_call, lambda table: None)
+        self.call = _explaining(op, dispatch)
 
     def _slow_call(self, /, *given: Any) -> Any:
         """Call with *given* for all arguments, in schema order; written out where types tell all."""
@@ -59,7 +55,7 @@ class CheckedCall:
         values = self._bound((), named)
         table, kernel = self._kernel(values)
         result = kernel.call(values)
-        if all(map(_accepts, arguments, types)):
+        if types not in table.by_types and all(map(_accepts, arguments, types)):
             remember(table.by_types, types, kernel.generate(types, type(result), self._slow_call))
         return result
 
@@ -84,6 +80,20 @@ class CheckedCall:
         """The kernel *function*, in schema form, with the checks of `call` around it."""
         kernel = WatchedKernel(self._watch, function, name)
         return lambda *args, **kwargs: kernel.call(self._bound(args, kwargs))
+
+
+def _explaining(op: OperatorHandle, dispatch: Function) -> Function:
+    """*dispatch* with the errors of `OperatorHandle.__call__`, to be called and shown as ``op.call`` is."""
+
+    @functools.wraps(op.call)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return dispatch(*args, **kwargs)
+        except TypeError as error:
+            op.explain(error, args, kwargs)
+            raise
+
+    return call
 
 
 # For an argument that the caller left out, where its type does not tell that
@@ -139,18 +149,26 @@ def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
     first: DispatchKey | None = None
     for value in values:
         for tensor in tensors_in(value):
-            key = key_of(tensor)
+            key = _key_of(tensor)
             if first is None or key is None:
-                first = key
+                first = first or key
             elif key is not first and _SAME_DEVICE.get(key, key) is not _SAME_DEVICE.get(first, first):
                 raise call_errors.different_keys(schema, _keys(schema, values))
+
+
+def _key_of(tensor: Any) -> DispatchKey | None:
+    """The key; None where there is none, as in a trace of jax: the kernel may be chosen by another tensor."""
+    try:
+        return key_of(tensor)
+    except ArgumentError:
+        return None
 
 
 def _keys(schema: FunctionSchema, values: Sequence[Any]) -> dict[str, list[str]]:
     """By argument, the names of the keys of its tensors."""
     found: dict[str, list[str]] = {}
     for argument, value in zip(schema.arguments, values, strict=True):
-        keys = {key for key in map(key_of, tensors_in(value)) if key is not None}
+        keys = {key for key in map(_key_of, tensors_in(value)) if key is not None}
         if keys:
             found[argument.name] = [key.name for key in sorted(keys)]
     return found

@@ -229,7 +229,7 @@ def _packet(qualified: str, overloads: Mapping[str, OperatorHandle]) -> Callable
     plain = overloads.get("")
     if plain is None:
         function = _no_default_overload(qualified, sorted(overloads))
-    elif len(overloads) == 1 and isinstance(plain.call, FunctionType):
+    elif len(overloads) == 1:
         function = plain.call
     else:
         function = _twin(plain)
@@ -240,12 +240,10 @@ def _packet(qualified: str, overloads: Mapping[str, OperatorHandle]) -> Callable
 
 def _twin(op: OperatorHandle) -> Callable[..., Any]:
     """Another function object that does what *op.call* does, at the same speed where that is generated."""
-    call = op.call
-    if isinstance(call, FunctionType):
-        twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__)
-        twin.__kwdefaults__ = call.__kwdefaults__
-    else:  # of a checked dispatcher
-        twin = cast(FunctionType, lambda *args, **kwargs: call(*args, **kwargs))
+    call = cast(FunctionType, op.call)
+    twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
+    twin.__kwdefaults__ = call.__kwdefaults__
+    twin.__dict__.update({k: v for k, v in call.__dict__.items() if k == "__wrapped__"})  # for its signature
     twin.__name__, twin.__qualname__ = op.name.base, str(op.name)
     twin.__module__, twin.__doc__ = "c10cli.ops", str(op.schema)
     return twin

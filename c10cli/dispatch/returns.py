@@ -25,8 +25,7 @@ def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any
     else:
         values = () if result is None else (result,)
     if len(values) != wanted:
-        fact = f"returned {len(values)} values where the schema returns {wanted}"
-        raise call_errors.wrong_return(schema, kernel, fact)
+        raise call_errors.wrong_returns(schema, result, kernel)
     for index, (declared, value) in enumerate(zip(schema.returns, values, strict=True)):
         if not _fits(declared.type, value):
             raise _wrong_type(schema, kernel, index, value)
@@ -50,7 +49,7 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "str": (str,),
     "complex": (complex,),
-    "Scalar": (int, float, complex),
+    "Scalar": (bool, int, float, complex),
 }
 
 
@@ -66,7 +65,7 @@ def _fits(declared: Type, value: Any) -> bool:
     if accepted is None:
         return True
     plain = value.item() if _is_numpy_scalar(value) else value
-    return isinstance(plain, accepted) and (accepted[0] is bool or not isinstance(plain, bool))
+    return isinstance(plain, accepted) and (bool in accepted or not isinstance(plain, bool))
 
 
 def _is_numpy_scalar(value: object) -> bool:

@@ -8,7 +8,9 @@ layer has them.  The package itself, above all layers, names the one in use
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from c10cli.dispatch import call_errors
@@ -21,17 +23,27 @@ from c10cli.schema.model import AliasInfo
 Function = Callable[..., Any]
 
 
+@dataclass(frozen=True, slots=True)
+class ContentsCode:
+    """Code that says what `MemoryCheck.contents` says, in expressions over `{}`, the value.
+
+    Args:
+        holds: the condition under which it does.
+        parts: of more than one, a tuple.
+    """
+
+    holds: str
+    parts: tuple[str, ...]
+
+
 class MemoryCheck(Protocol):
     """What a checked call asks about the memory of tensors."""
 
     def contents(self, value: Any) -> Any:
         """What is the same while *value* is unchanged."""
 
-    def contents_code(self, kind: type) -> tuple[str, ...]:
-        """Expressions over `{}`, a value of type *kind*, that together are its `contents`.
-
-        Empty where no code is quicker than the call.
-        """
+    def contents_code(self, kind: type) -> ContentsCode | None:
+        """For values of type *kind*; None where no code is quicker than the call."""
 
     def apart_code(self, result: type, kind: type) -> str:
         """An expression that is true only where the *result* `{0}` and the value `{1}` share no memory.
@@ -52,18 +64,35 @@ class MemoryWatch:
         memory: see Note [Memory checks].
     """
 
-    __slots__ = ("memory", "pairs", "read_only", "schema")
+    __slots__ = ("announced", "memory", "pairs", "read_only", "schema", "written")
 
     def __init__(self, schema: FunctionSchema, memory: MemoryCheck) -> None:
         self.schema, self.memory = schema, memory
         arguments = [(i, a) for i, a in enumerate(schema.arguments) if _may_hold_tensors(a.type)]
         self.read_only = tuple(i for i, argument in arguments if not argument.is_mutable)
+        self.written = tuple(i for i, argument in arguments if argument.is_mutable)
         self.pairs = [
             (r, i)
             for r, declared in enumerate(schema.returns)
             for i, argument in arguments
             if _may_hold_tensors(declared.type) and not _announced(declared, argument)
         ]
+        self.announced = [
+            [i for i, argument in arguments if _announced(declared, argument)] for declared in schema.returns
+        ]
+
+    def _is_one_of(self, others: Sequence[int], index: int, values: Sequence[Any]) -> bool:
+        """Whether the caller passed, as argument *index*, memory of one of the arguments *others* as well."""
+        return any(self.memory.shared([values[i]], [values[index]], [(0, 0)]) for i in others)
+
+    def _unannounced(self, returns: Sequence[Any], values: Sequence[Any]) -> tuple[int, int] | None:
+        """A return and an argument that share memory, where the schema does not say so."""
+        pairs = self.pairs
+        while (found := self.memory.shared(returns, values, pairs)) is not None:
+            if not self._is_one_of(self.announced[found[0]], found[1], values):
+                return found
+            pairs = pairs[pairs.index(found) + 1 :]
+        return None
 
     def contents(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """What `check` compares: of those arguments among *values* that are not written."""
@@ -78,10 +107,10 @@ class MemoryWatch:
             KernelError: C10E505, C10E506.
         """
         schema, after = self.schema, self.contents(values)
-        if before != after:
-            changed = next(i for i, old, new in zip(self.read_only, before, after, strict=True) if old != new)
-            raise call_errors.argument_changed(schema, kernel, schema.arguments[changed])
-        shared = self.memory.shared(returns, values, self.pairs)
+        for i, old, new in zip(self.read_only, before, after, strict=True):
+            if old != new and not self._is_one_of(self.written, i, values):
+                raise call_errors.argument_changed(schema, kernel, schema.arguments[i])
+        shared = self._unannounced(returns, values)
         if shared is not None:
             result, argument = schema.returns[shared[0]], schema.arguments[shared[1]]
             raise call_errors.result_aliases(schema, kernel, result, argument)
@@ -129,21 +158,24 @@ class WatchedKernel:
             return  # it says so itself
         arguments = {a.name: value for a, value in zip(schema.arguments, values, strict=True)}
         told = call_errors.kernel_raised(schema, self._name, error, arguments)
-        notes = [*getattr(error, "__notes__", ()), told.concise(), f"--> {told.place}"]
-        # As `add_note`, on Python 3.10 too, and past a `__setattr__` that refuses.
-        BaseException.__setattr__(error, "__notes__", notes)
+        with contextlib.suppress(Exception):  # the class may have notes of its own; its error comes through
+            present = error.__dict__.get("__notes__", [])
+            # One exception may be raised often, and pass through many kernels.
+            if told.concise() not in present and len(present) < _MOST_NOTES:
+                # As `add_note`, on Python 3.10 too, and past a `__setattr__` that refuses.
+                BaseException.__setattr__(error, "__notes__", [*present, told.concise(), f"--> {told.place}"])
 
     def generate(self, types: Sequence[type], result: type, refused: Function) -> Function:
         """`call` for values of *types*, given one by one, written out: a third of the cost for two arrays.
 
         Args:
             result: the type of a result that was right.
-            refused: called instead for an int of more than 64 bits.
+            refused: called instead for an int of more than 64 bits, or a tensor that needs more care.
         """
         contents, finish = self._contents_code(types)
         source = _TEMPLATE.format(
             values=", ".join(f"v{i}" for i in range(len(types))),
-            wide=" or ".join(_WIDE.format(i) for i, kind in enumerate(types) if kind is int) or "False",
+            fitting=self._fitting_code(types),
             contents=contents,
             passed=passed_values(self._watch.schema),
             fine=self._fine_code(types, result),
@@ -163,15 +195,23 @@ class WatchedKernel:
     def _contents_code(self, types: Sequence[type]) -> tuple[str, Function]:
         """The code of a flat tuple of all `contents`, and `_finish` for such a tuple."""
         of_type, read_only = self._watch.memory.contents_code, self._watch.read_only
-        codes = [[text.format(f"v{i}") for text in of_type(types[i])] for i in read_only]
-        parts = [code or [f"contents(v{i})"] for i, code in zip(read_only, codes, strict=True)]
+        codes = [of_type(types[i]) for i in read_only]
+        parts = [code.parts if code else ("contents({})",) for code in codes]
 
         def finish(values: Sequence[Any], result: Any, before: tuple[Any, ...]) -> Any:
             flat = iter(before)
-            nested = [tuple(next(flat) for _ in code) if code else next(flat) for code in codes]
+            nested = [tuple(next(flat) for _ in code.parts) if code else next(flat) for code in codes]
             return self._finish(values, result, tuple(nested))
 
-        return "".join(f"{text}, " for part in parts for text in part), finish
+        texts = [text.format(f"v{i}") for i, part in zip(read_only, parts, strict=True) for text in part]
+        return "".join(f"{text}, " for text in texts), finish
+
+    def _fitting_code(self, types: Sequence[type]) -> str:
+        """The code of a condition under which the values may be passed on and read by code."""
+        tests = [_64_BITS.format(i) for i, kind in enumerate(types) if kind is int]
+        codes = [(i, self._watch.memory.contents_code(types[i])) for i in self._watch.read_only]
+        tests += [code.holds.format(f"v{i}") for i, code in codes if code is not None]
+        return " and ".join(tests) or "True"
 
     def _fine_code(self, types: Sequence[type], result: type) -> str:
         """The code of a condition under which a result is right and shares no memory with the arguments."""
@@ -186,10 +226,11 @@ class WatchedKernel:
         return " and ".join(["type(result) is fitting", *apart])
 
 
-_WIDE = "not -0x8000000000000000 <= v{} <= 0x7FFFFFFFFFFFFFFF"
+_MOST_NOTES = 8
+_64_BITS = "-0x8000000000000000 <= v{} <= 0x7FFFFFFFFFFFFFFF"
 _TEMPLATE = """\
 def call({values}):
-    if {wide}:
+    if not ({fitting}):
         return refused({values})
     before = ({contents})
     try:

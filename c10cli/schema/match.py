@@ -186,7 +186,11 @@ def _hint(mismatch: Mismatch, t: Type) -> str:
     if value is None:
         return f"leave `None` out, or declare the argument `{t}?`" if isinstance(t, BaseType) else ""
     if hasattr(value, "tolist") and mismatch.expected.endswith("]"):
-        return "pass `.tolist()` of the array"
+        holds_tensors = mismatch.expected.startswith("Tensor")
+        return "pass a list of tensors" if holds_tensors else "pass `.tolist()` of the array"
+    if mismatch.expected.startswith("Tensor") and looks_like_tensor(value):
+        name = type(value).__qualname__
+        return f"pass an array, or teach the type with register_tensor_type({name}, KEY)"
     if isinstance(value, bool):
         return (
             f"pass `{mismatch.expected}({value})` if that is meant"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import ctypes
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,30 +10,25 @@ import numpy as np
 
 from c10cli.arrays.placement import to_numpy
 from c10cli.dispatch.keys import DispatchKey
-from c10cli.dispatch.tensor_types import is_tensor, key_of
-from c10cli.dispatch.watch import MemoryCheck
-from c10cli.errors import ArgumentError
+from c10cli.dispatch.watch import ContentsCode, MemoryCheck
+from c10cli.verify.contents import MOST_WRITTEN_OUT, contents_of, library_of, placed_key
 from c10cli.verify.inputs import tensors_of
 
 __all__ = ["MEMORY"]
 
+_CODE = ContentsCode(f"{{}}.nbytes <= {MOST_WRITTEN_OUT}", ("{}.dtype", "{}.shape", "{}.tobytes()"))
+
 
 class _NumpyMemory:
-    """The `MemoryCheck` of tensors that NumPy can read; what it cannot read counts as untouched."""
+    """The `MemoryCheck` of tensors in host memory; what cannot be read counts as untouched."""
 
     def contents(self, value: Any) -> Any:
-        """Dtype, shape and bytes of a tensor, so that nan is nan and -0.0 is not 0.0; see `MemoryCheck`."""
-        if isinstance(value, list | tuple):
-            return [self.contents(element) for element in value]
-        if is_tensor(value):
-            array = _readable(value)
-            return None if array is None else (array.dtype, array.shape, array.tobytes())
-        # What can change is told by identity, and so is what may compare in a way of its own.
-        return (type(value), value) if isinstance(value, _CONSTANT) else id(value)
+        """`contents_of`."""
+        return contents_of(value)
 
-    def contents_code(self, kind: type) -> tuple[str, ...]:
+    def contents_code(self, kind: type) -> ContentsCode | None:
         """Of arrays; see `MemoryCheck`."""
-        return ("{}.dtype", "{}.shape", "{}.tobytes()") if kind is np.ndarray else ()
+        return _CODE if kind is np.ndarray else None
 
     def apart_code(self, result: type, kind: type) -> str:
         """Of arrays, that both own their memory: a sixth of what NumPy's own question costs."""
@@ -44,7 +39,10 @@ class _NumpyMemory:
     def shared(
         self, returns: Sequence[Any], values: Sequence[Any], pairs: Sequence[tuple[int, int]]
     ) -> tuple[int, int] | None:
-        """Tensors that are no plain arrays in host memory share it only if they are one object."""
+        """Tensors that are not in host memory share it only if they are one object.
+
+        Two of jax's never do: nobody can write to one and see it in the other.
+        """
         for pair in pairs:
             left, right = returns[pair[0]], values[pair[1]]
             if any(_overlap(one, other) for one in tensors_of(left) for other in tensors_of(right)):
@@ -52,54 +50,45 @@ class _NumpyMemory:
         return None
 
 
-_CONSTANT = (bool, int, float, complex, str, bytes)
-
-
 def _overlap(left: Any, right: Any) -> bool:
-    types: tuple[type, type] = type(left), type(right)
-    if all(map(_is_immutable, types)):
-        return False  # or nobody can observe it
+    if all(library_of(tensor) in ("jax", "jaxlib") for tensor in (left, right)):
+        return False
     if left is right:
         return True
-    left, right = _in_host_memory(left), _in_host_memory(right)
-    if left is None or right is None:
+    one, other = _host_memory(left), _host_memory(right)
+    if one is None or other is None:
         return False
-    return np.may_share_memory(left, right) and np.shares_memory(left, right, max_work=-1)
+    return np.may_share_memory(one, other) and np.shares_memory(one, other, max_work=-1)
 
 
-def _in_host_memory(tensor: Any) -> Any:
-    return _readable(tensor) if _key(tensor) is DispatchKey.CPU else None
-
-
-def _key(tensor: Any) -> DispatchKey | None:
-    """The key of *tensor*; None also where it has none yet, as in a trace of jax."""
-    try:
-        return key_of(tensor)
-    except ArgumentError:
+def _host_memory(tensor: Any) -> Any:
+    """An array over the memory of the stored elements of *tensor*; None where there is none."""
+    if placed_key(tensor) not in (DispatchKey.CPU, DispatchKey.SparseCPU):
         return None
-
-
-@functools.lru_cache(maxsize=256)
-def _is_immutable(tensor_type: type) -> bool:
-    """Whether nothing can write to such a tensor: jax's, whose functions give an argument itself back."""
-    return any(base.__module__.partition(".")[0] in ("jax", "jaxlib") for base in tensor_type.__mro__)
-
-
-@functools.lru_cache(maxsize=256)
-def _has_memory(tensor_type: type) -> bool:
-    """Whether anything makes an array of such a tensor; a type that was taught need not have it."""
-    return any(hasattr(tensor_type, way) for way in ("__array__", "__dlpack__", "toarray"))
-
-
-def _readable(tensor: Any) -> Any:
-    """*tensor* as an array, or None where nothing can read it or it has no contents."""
-    tensor_type: type = type(tensor)
-    if not _has_memory(tensor_type) or _key(tensor) in (None, DispatchKey.Meta):
-        return None
+    library = library_of(tensor)
     try:
+        if library == "torch":
+            return _torch_memory(tensor)
+        if library == "scipy":
+            return tensor.data if isinstance(tensor.data, np.ndarray) else None
         return to_numpy(tensor)
-    except ArgumentError:
+    except Exception:  # noqa: BLE001 - whatever a tensor's own code raises
         return None
+
+
+def _torch_memory(tensor: Any) -> Any:
+    """The memory of any dtype, to be compared and never read; torch does not hear of it."""
+    tensor = tensor.detach()
+    layout = str(tensor.layout)
+    if "sparse" in layout:
+        tensor = tensor._values() if layout.endswith("coo") else tensor.values()
+    size = tensor.element_size()
+    if not tensor.numel() or not tensor.data_ptr():
+        return None
+    strides = [stride * size for stride in tensor.stride()]
+    span = sum((n - 1) * stride for n, stride in zip(tensor.shape, strides, strict=True)) + size
+    memory = (ctypes.c_char * span).from_address(tensor.data_ptr())
+    return np.ndarray(tuple(tensor.shape), f"V{size}", memory, strides=tuple(strides))
 
 
 MEMORY: Final[MemoryCheck] = _NumpyMemory()

@@ -1,3 +1,4 @@
+import inspect
 import sys
 
 import numpy as np
@@ -106,6 +107,7 @@ def test_tensors_of_one_call_on_different_devices_are_refused_each_with_its_key(
     op = define("(Tensor x, Tensor? o, Tensor[] xs) -> Tensor", lambda x, o, xs: x + 1)
     a, m = np.ones(1), OnMeta()
     assert op.call(a, a, [a])[0] == 2
+    assert refusal(op, a, None, [a, m]).keys == {"x": ["CPU"], "xs": ["CPU", "Meta"]}
     error = refusal(op, a, None, [m, a])
     assert shown(error) == (
         "error[C10E406] the tensors of `t::f` are on different dispatch keys: `x` on CPU, `xs` on CPU/Meta\n"
@@ -119,6 +121,26 @@ def test_tensors_of_one_call_on_different_devices_are_refused_each_with_its_key(
             call(a, m, [a])
 
 
+def test_a_type_that_is_taught_anew_is_asked_again(define):
+    class Grid:
+        pass
+
+    register_tensor_type(Grid, "CPU")
+    op = define("(Tensor x) -> int", lambda x: 1)
+    op.dispatcher.register_kernel(op, "CUDA", lambda x: 2)
+    assert [op.call(Grid()), op.call(Grid())] == [1, 1]
+    register_tensor_type(Grid, "CUDA")
+    assert [op.call(Grid()), op.call(Grid())] == [2, 2]
+
+
+def test_a_call_takes_what_the_table_in_use_remembers_for_the_types(define):
+    op = define("(Tensor x, int n=1) -> int", lambda x, n: n)
+    assert [op.call(np.ones(1)), op.call(np.ones(1), 2)] == [1, 2]
+    assert list(op.table().by_types) == [(np.ndarray, int)]
+    op.table().by_types[np.ndarray, int] = lambda x, n: "remembered"
+    assert [op.call(np.ones(1)), op.call(np.ones(1), n=2)] == ["remembered"] * 2
+
+
 def test_a_tensor_whose_key_depends_on_the_value_is_asked_at_every_call(define):
     class Movable:
         place = "CPU"
@@ -129,6 +151,17 @@ def test_a_tensor_whose_key_depends_on_the_value_is_asked_at_every_call(define):
     assert op.call(here, there) == 1
     there.place = "Meta"
     assert refusal(op, here, there).code == "C10E406"
+
+
+def test_a_sparse_and_a_dense_tensor_of_a_gpu_are_on_one_device():
+    schema = parse_schema("t::f(Tensor x, Tensor y) -> Tensor")
+    dense, sparse = (type(name, (), {}) for name in ("Dense", "Sparse"))
+    register_tensor_type(dense, "CUDA")
+    register_tensor_type(sparse, "SparseCUDA")
+    check_keys(schema, [sparse(), dense()])
+    with pytest.raises(ArgumentError) as caught:
+        check_keys(schema, [sparse(), np.ones(1)])
+    assert caught.value.keys == {"x": ["SparseCUDA"], "y": ["CPU"]}
 
 
 def test_a_sparse_and_a_dense_tensor_are_on_one_device(needs):
@@ -145,7 +178,7 @@ def test_a_sparse_and_a_dense_tensor_are_on_one_device(needs):
     ("returns", "result", "fact"),
     [
         ("(Tensor, Tensor)", (np.ones(1),) * 3, "returned 3 values where the schema returns 2"),
-        ("()", 1, "returned 1 values where the schema returns 0"),
+        ("()", 1, "returned one value (int 1) where the schema returns 0"),
         ("Tensor", None, "gave None for return 0, declared Tensor"),
         ("(Tensor a, int b)", (np.ones(1), 2.5), "gave float 2.5 for return 1 `b`, declared int"),
         ("int", True, "gave True for return 0, declared int"),
@@ -164,10 +197,13 @@ def test_returns_that_the_schema_does_not_have_are_refused_with_the_kernels_name
     assert error.kernel == kernel.__qualname__
 
 
-def test_a_result_that_was_right_once_does_not_let_another_type_pass(define):
-    results = [1, 1, 2.5]
-    op = define("(Tensor x) -> int", lambda x: results.pop(0))
-    assert [op.call(np.ones(1)), op.call(np.ones(1))] == [1, 1]
+@pytest.mark.parametrize(
+    ("returns", "right", "wrong"), [("int", 1, 2.5), ("int?", None, 2.5), ("int[]", [1], [2.5])]
+)
+def test_a_result_that_was_right_once_does_not_let_another_one_pass(define, returns, right, wrong):
+    results = [right, right, wrong]
+    op = define(f"(Tensor x) -> {returns}", lambda x: results.pop(0))
+    assert [op.call(np.ones(1)), op.call(np.ones(1))] == [right, right]
     with pytest.raises(KernelError):
         op.call(np.ones(1))
 
@@ -349,3 +385,66 @@ def test_a_looked_up_kernel_keeps_its_cache(define):
     op = define("(Tensor x) -> int", lambda x, cache: cache.append(1) or len(cache), cache_creator=list)
     held = op.lookup(np.ones(1))
     assert [held(np.ones(1)), held(np.ones(1)), op.call(np.ones(1))] == [1, 2, 1]
+
+
+def test_an_unknown_tensor_is_told_how_it_is_taught(define):
+    class Foo:
+        pass
+
+    error = refusal(define("(Tensor x) -> int", lambda x: 1), Foo())
+    assert "register_tensor_type(" in error.diagnostics[0].help
+    error = refusal(define("(Tensor[] x) -> int", lambda x: 1), [Foo()])
+    assert "register_tensor_type(" in error.diagnostics[0].help
+    error = refusal(define("(Tensor[] x) -> int", lambda x: 1), np.ones(3))
+    assert error.diagnostics[0].help == "pass a list of tensors"
+
+
+def test_the_call_function_shows_the_signature_of_the_operator(define):
+    op = define("(Tensor x, int n=1, *, int[] z=[1]) -> int", lambda x, n, *, z: n)
+    assert (str(inspect.signature(op.call)), op.call.__qualname__) == ("(x, n=1, *, z=[1])", "t::f")
+    assert op.call.__doc__ == str(op.schema)
+
+
+def test_a_large_array_is_checked_and_does_not_end_the_call(define):
+    op = define("(Tensor x) -> int", lambda x: x.size)
+    assert [op.call(np.broadcast_to(1.0, (10**6, 10**6))) for _ in range(3)] == [10**12] * 3
+    large = np.zeros(2**18)
+    op = define("(Tensor x) -> int", lambda x: x.__setitem__(-1, 5) or 1)
+    for _ in range(3):
+        large[-1] = 1
+        with pytest.raises(KernelError) as caught:
+            op.call(large)
+        assert caught.value.code == "C10E505"
+
+
+def test_what_is_traced_beside_a_concrete_tensor_leaves_the_choice_to_that(jax):
+    op = Dispatcher(checked=True).register_schema("t::f(Tensor x, Tensor y) -> Tensor")
+    op.dispatcher.register_kernel(op, "CPU", lambda x, y: x + y)
+    x = jax.numpy.ones(2)
+    assert jax.jit(lambda y: op.call(x, y))(x)[0] == 2
+    assert jax.jit(lambda y: op.lookup_key("CPU")(y, y))(x)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "kernel", "help"),
+    [
+        ("(Tensor x, int[] d) -> int", [1], lambda x, d: d.append(2) or 1, "write to a copy"),
+        (
+            "(Tensor x, Tensor[] d) -> int",
+            [np.ones(1)],
+            lambda x, d: d[0].fill(2) or 1,
+            "write to a copy, or declare it in the schema: `Tensor(a!)[] d`",
+        ),
+        (
+            "(Tensor x, Tensor? d) -> int",
+            np.ones(1),
+            lambda x, d: d.fill(2) or 1,
+            "write to a copy, or declare it in the schema: `Tensor(a!)? d`",
+        ),
+    ],
+)
+def test_how_a_written_argument_is_declared_depends_on_its_type(define, schema, value, kernel, help):
+    op = define(schema, kernel)
+    with pytest.raises(KernelError) as caught:
+        op.call(np.ones(1), value)
+    assert (caught.value.code, caught.value.diagnostics[0].help) == ("C10E505", help)

@@ -127,7 +127,10 @@ ERRORS = {
     "C10E408 device": (lambda: key_of(Vulkan()), {"tensor_type": Vulkan, "device": "DLPack 7"}),
     "C10E409": (lambda: crowded().call_boxed([X]), {"operator": "t::f", "needed": 41, "depth": 1}),
     "C10E502": (lambda: crowded(PAIR).call(X), {"operator": "t::f", "wanted": 2}),
-    "C10E502 checked": (lambda: crowded(PAIR, checked=True).call(X), {"operator": "t::f", "kernel": None}),
+    "C10E502 checked": (
+        lambda: crowded(PAIR, checked=True).call(X),
+        {"operator": "t::f", "kernel": None, "wanted": 2},
+    ),
     "C10E505": (
         lambda: crowded(checked=True, kernel=lambda x, *args: x.sort() or np.ones(1)).call(*changing()),
         {"operator": "t::f", "kernel": None, "argument": "x"},
@@ -166,6 +169,7 @@ def test_an_error_has_its_code_and_at_most_fifteen_lines(name):
     ]
     assert error.code == name.split()[0]
     assert len(lines) <= 15
+    assert all(diagnostic.advice for diagnostic in error.diagnostics)
     assert not [line for line in lines if len(line) > 1200]
 
 

@@ -22,7 +22,8 @@ def test_returns_of_all_kinds_come_as_a_tuple():
         ("float", np.float32(1.5), "1.5"),
         ("int", np.int64(3), np.bool_(True)),
         ("bool", np.bool_(True), 1),
-        ("Scalar", 1j, True),
+        ("complex", np.complex64(1j), 1.5),
+        ("Scalar", True, "1"),
         ("int[]", (1, 2), [1, 2.5]),
         ("str", "text", b"text"),
     ],
@@ -33,3 +34,10 @@ def test_each_type_takes_its_own_values_alone(declared, right, wrong):
     with pytest.raises(KernelError) as caught:
         check_returns(schema, "k", wrong)
     assert caught.value.code == "C10E502"
+
+
+def test_a_symbolic_int_is_an_int():
+    schema = parse_schema("t::f(Tensor x) -> SymInt", "torch")
+    assert check_returns(schema, "k", 3) == (3,)
+    with pytest.raises(KernelError):
+        check_returns(schema, "k", 3.0)

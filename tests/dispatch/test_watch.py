@@ -114,3 +114,48 @@ def test_a_note_joins_those_that_are_there_and_gets_past_an_exception_that_takes
     with pytest.raises(Frozen) as caught:
         watched(X, frozen, np.ones(1))
     assert caught.value.__notes__[0].endswith("raised Frozen: a message that cannot be shown")
+
+
+def test_what_a_caller_passes_twice_may_change_where_one_of_the_two_is_written(watched):
+    def add(x, y):
+        return np.add(x, y, out=x)
+
+    schema = "(Tensor(a!) x, Tensor y) -> Tensor(a!)"
+    x = np.ones(4)
+    assert watched(schema, add, x, x) is x
+    memory = np.ones(6)
+    assert watched(schema, add, memory[:4], memory[2:])[0] == 2
+    other = np.ones(2)
+    with pytest.raises(KernelError) as caught:
+        watched(schema, lambda x, y: (y.fill(3), x)[1], other, np.ones(2))
+    assert caught.value.code == "C10E505"
+
+
+def test_notes_do_not_pile_up_on_one_exception(watched):
+    failure = ValueError("again")
+
+    def kernel(x):
+        raise failure
+
+    for size in range(1, 30):
+        with pytest.raises(ValueError, match="again"):
+            watched(X, kernel, np.ones(size))
+    assert len(failure.__notes__) == 2
+
+
+def test_an_exception_with_notes_of_its_own_kind_comes_through(watched):
+    class Odd(Exception):
+        __notes__ = property(lambda self: 1 / 0)
+
+    def kernel(x):
+        raise Odd
+
+    with pytest.raises(Odd):
+        watched(X, kernel, np.ones(1))
+
+
+def test_a_large_array_is_handed_back_to_be_read_with_more_care():
+    kernel = WatchedKernel(MemoryWatch(parse_schema("t::f(Tensor x) -> int"), MEMORY), lambda x: 1, "k")
+    call = kernel.generate((np.ndarray,), int, lambda x: "more care")
+    assert call(np.ones(4)) == 1
+    assert call(np.broadcast_to(1.0, (10**6, 10**6))) == "more care"

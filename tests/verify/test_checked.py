@@ -77,9 +77,9 @@ def test_an_interrupt_from_the_keyboard_is_let_through():
 @pytest.mark.parametrize(
     ("returns", "value", "fact"),
     [
-        ("()", 1, "returned 1 values where the schema returns 0"),
-        ("(Tensor, Tensor)", np.ones(2), "returned 1 values where the schema returns 2"),
-        ("(Tensor, Tensor)", None, "returned 0 values where the schema returns 2"),
+        ("()", 1, "returned one value (int 1) where the schema returns 0"),
+        ("(Tensor, Tensor)", np.ones(2), "returned one value (float64[2]) where the schema returns 2"),
+        ("(Tensor, Tensor)", None, "returned one value (None) where the schema returns 2"),
         ("(Tensor, Tensor)", (np.ones(1),) * 3, "returned 3 values where the schema returns 2"),
         ("(Tensor a, int b)", (np.ones(1), 2.5), "gave float 2.5 for return 1 `b`, declared int"),
         ("Tensor", (np.ones(1),), "gave tuple of 1 for return 0, declared Tensor"),
