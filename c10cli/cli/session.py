@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from c10cli.manifest.link import Registry
-    from c10cli.manifest.model import Manifest
+    from c10cli.manifest.model import DisabledManifest, Manifest
 
 FormatFunction = TypeVar("FormatFunction", bound=Callable[..., Any])
 
@@ -40,6 +40,7 @@ class Session:
     format: str = "text"
     color: str = "auto"
     _shown: list[Diagnostic] = field(default_factory=list)
+    _disabled: tuple[DisabledManifest, ...] | None = None  # of the manifest, once there is one
     _wrote_json: bool = False
     _told_registry: bool = False
 
@@ -82,6 +83,7 @@ class Session:
         if not quietly:
             self.tell_registry()
         manifest = require_manifest(self.registry_path)
+        self._disabled = manifest.disabled
         for disabled in manifest.disabled:
             # Its operators are missing from everything that follows; the rest is whole.
             self.show_diagnostics(disabled.diagnostics)
@@ -138,7 +140,15 @@ class Session:
             self.console().print(view)
 
     def echo_json(self, format_name: str, **fields: object) -> None:
-        """Write one JSON object of the layout *format_name*, such as ``c10.list/1``."""
+        """Write one JSON object of the layout *format_name*, such as ``c10.list/1``.
+
+        Where it comes from a registry, it has ``disabled`` too: the includes that are missing from it.
+        """
+        if self._disabled is not None:
+            fields["disabled"] = [_disabled_dict(disabled) for disabled in self._disabled]
+        self._write_json(format_name, fields)
+
+    def _write_json(self, format_name: str, fields: dict[str, object]) -> None:
         import json
 
         self._wrote_json = True
@@ -175,7 +185,17 @@ class Session:
             found.append({**Diagnostic("C10E404", usage).as_dict(), "code": None, "help": None})
         if self.is_json and found and not self._wrote_json:
             with contextlib.suppress(C10Error):
-                self.echo_json("c10.error/1", diagnostics=found)
+                self._write_json("c10.error/1", {"diagnostics": found})
+
+
+def _disabled_dict(disabled: DisabledManifest) -> dict[str, object]:
+    """The file that is not read, where it is included, and why not."""
+    return {
+        "path": str(disabled.path),
+        "file": disabled.span.file,
+        "line": disabled.span.line,
+        "diagnostics": [diagnostic.as_dict() for diagnostic in disabled.diagnostics],
+    }
 
 
 def short_path(path: Path) -> Path:

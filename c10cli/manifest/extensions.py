@@ -54,7 +54,8 @@ def _parse(text: object) -> OperatorName | None:
 
 def _refuse_name(fields: Fields, entry: dict[str, Any], owner: str) -> None:
     has_more = "(" in entry["operator"]
-    todo = "write the name alone: the schema stands where the operator is defined" if has_more else ""
+    parts = "write a namespace, `::` and a base name; then, for an overload, `.` and its name"
+    todo = "write the name alone: the schema stands where the operator is defined" if has_more else parts
     message = f"`operator` of {owner} must be the name of an operator, such as `c10::add.out`"
     fields.report("C10E203", message, fields.document.span(entry, "operator"), help=todo)
 

@@ -256,7 +256,7 @@ def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
     if not is_occupied and not adding:
         fact = f"`override` of `{decl.name}` names `{key}`, for which nobody else has kernels"
         help = f"leave `{key}` out of `override`"
-        raise RegistrationError(Diagnostic("C10E309", fact, kernels[0].key_span, help=help))
+        raise RegistrationError(Diagnostic("C10E309", fact, kernels[-1].key_span, help=help))
     return is_occupied
 
 

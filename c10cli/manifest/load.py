@@ -45,8 +45,9 @@ class LoadResult:
 
     Args:
         manifest: what could be read; None where the file is no manifest at all.
-        diagnostics: every finding, in order of position, those of included
-            manifests after the file's own.
+        diagnostics: every finding, those of a file in order of position; those
+            of included manifests after the file's own, unless they may be the
+            cause of one of these: causes come first.
         own: the findings of the file itself, without its includes.
     """
 
@@ -67,6 +68,7 @@ class ManifestFile:
     Args:
         shown: what messages call it.
         unread: the names of operators that it defines with a faulty schema.
+        lacks_include: whether something that it includes could not be followed.
     """
 
     path: Path
@@ -76,6 +78,7 @@ class ManifestFile:
     includes: tuple[Include, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
     unread: frozenset[str] = frozenset()
+    lacks_include: bool = False
     is_manifest: bool = True
 
 
@@ -108,8 +111,9 @@ def load_manifest(
 
         merged = merge_files(root, outside)
     manifest = Manifest(path, VERSION, merged.operators, merged.disabled)
-    included = [finding for entry in merged.disabled for finding in entry.diagnostics]
-    return LoadResult(manifest, (*merged.own, *included), merged.own)
+    included = tuple(finding for entry in merged.disabled for finding in entry.diagnostics)
+    findings = included + merged.own if merged.is_derived else merged.own + included
+    return LoadResult(manifest, findings, merged.own)
 
 
 def require_manifest(path: str | Path, *, outside: ReadSchemas = dict) -> Manifest:
@@ -121,11 +125,12 @@ def require_manifest(path: str | Path, *, outside: ReadSchemas = dict) -> Manife
         outside: see `load_manifest`.
 
     Raises:
-        ManifestError: the file itself has faults; all of them are attached.
+        ManifestError: the file itself has faults; they are attached, and those
+            of its includes, which may be their cause.
     """
     result = load_manifest(path, outside=outside)
     if result.own or result.manifest is None:
-        raise ManifestError(*result.own, path=Path(path))
+        raise ManifestError(*result.diagnostics, path=Path(path))
     return result.manifest
 
 
@@ -163,7 +168,8 @@ class _Reading:
         root = document.value
         if type(root) is not dict:
             _report_no_manifest(fields)
-            return ManifestFile(path, shown, findings=tuple(fields.findings), is_manifest=False)
+            findings = map(_of_include, fields.findings) if ancestors else fields.findings
+            return ManifestFile(path, shown, findings=tuple(findings), is_manifest=False)
         return self._manifest(fields, root, path, shown, ancestors)
 
     def _manifest(
@@ -192,6 +198,7 @@ class _Reading:
             tuple(includes),
             tuple(in_order(fields.findings)),
             frozenset(reader.unread),
+            "include" in root and len(includes) < _count(root["include"]),
         )
 
     def _includes(
@@ -225,17 +232,41 @@ def _report_no_manifest(fields: Fields) -> None:
         fields.report("C10E106", message, fields.document.span_at(0))
 
 
+def _of_include(finding: Diagnostic) -> Diagnostic:
+    """*finding* about a whole file, where another file includes that."""
+    if finding.code != "C10E101" or finding.help:
+        return finding
+    return replace(finding, help="write the path of a manifest that is there, from the folder of this one")
+
+
+def _count(include: object) -> int:
+    """How many manifests `include:` names; at least one where it is no list."""
+    return len(include) if isinstance(include, list) else 1
+
+
 def _include_fault(text: str, resolved: Path, chain: tuple[Path, ...]) -> Diagnostic | None:
     """Why the file that the last of *chain* calls *text* cannot be included, if so."""
     if Path(text).is_absolute() or "://" in text or not text.isprintable():
-        return Diagnostic("C10E106", f"`{text}` in `include` must be a path relative to the manifest")
+        fact = f"`{text}` in `include` must be a path relative to the manifest"
+        return Diagnostic("C10E106", fact, help=_help_of_path(text))
     if resolved in chain:
         names = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))
         fact = f"`{text}` in `include` leads back to itself"
-        return Diagnostic("C10E106", fact, notes=(f"cycle: {names}",))
+        help = "leave out one of the includes of this cycle"
+        return Diagnostic("C10E106", fact, notes=(f"cycle: {names}",), help=help)
     if len(chain) > MAX_DEPTH:
-        return Diagnostic("C10E112", f"`{text}` in `include` is more than {MAX_DEPTH} includes deep")
+        fact = f"`{text}` in `include` is more than {MAX_DEPTH} includes deep"
+        return Diagnostic("C10E112", fact, help="include it in a manifest that fewer others lead to")
     return None
+
+
+def _help_of_path(text: str) -> str:
+    """What to write instead of *text*, which is no relative path."""
+    if not text.isprintable():
+        return "leave out what cannot be printed"
+    if "://" in text:
+        return "put a copy of that manifest beside this one, and write its path"
+    return "write the path from the folder of this manifest, such as `../base/registry.yaml`"
 
 
 def _check_version(fields: Fields, root: dict[str, Any]) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 from c10cli.errors import Diagnostic, Span, near_names
-from c10cli.manifest.combine import Fault, SharedOperator
+from c10cli.manifest.combine import Fault, Reaches, SharedOperator, Unread, correct_unread
 from c10cli.manifest.load import defined_twice, in_order
 from c10cli.manifest.model import DisabledManifest, ExtensionDecl, OperatorDecl
 from c10cli.schema import FunctionSchema, OperatorName
@@ -27,6 +27,8 @@ __all__ = ["Merged", "merge_files"]
 
 Faults = dict["ManifestFile", list[Diagnostic]]
 
+# What may be wrong with one file for what is wrong with another.
+_DERIVED_CODES = ("C10E303", "C10E309")
 # Comparing a name with ten thousand others takes long; of very many findings, the first have near names.
 _MOST_COMPARED = 20
 
@@ -36,12 +38,15 @@ class Merged:
     """What a file and its includes declare together.
 
     Args:
+        disabled: the includes with faults, causes before what follows from them.
         own: the findings of the file itself.
+        is_derived: whether what is disabled may be the cause of one of these.
     """
 
     operators: tuple[OperatorDecl, ...]
     disabled: tuple[DisabledManifest, ...]
     own: tuple[Diagnostic, ...]
+    is_derived: bool
 
 
 def merge_files(root: ManifestFile, outside: ReadSchemas) -> Merged:
@@ -51,17 +56,28 @@ def merge_files(root: ManifestFile, outside: ReadSchemas) -> Merged:
         outside: see `load_manifest`.
     """
     schemas = outside() if any(file.extensions for file in _reached(root)) else {}
+    without = partial(_Together, root, outside=schemas, reaches=_reaching())
     faults: Faults = {f: list(f.findings) for f in _reached(root) if f is not root and f.findings}
-    while found := _Together(root, faults, schemas).first_faults():
+    while found := without(faults).first_faults():
         for file, finding in found:
             faults.setdefault(file, []).append(finding)
-    together = _Together(root, faults, schemas)
-    own = in_order([*root.findings, *together.all_faults(root)])
+    together = without(faults)
+    of_root = together.all_faults(root)
     for file in faults:
         # What is wrong with it beside: whoever corrects it wants to know all at once.
-        others = {other for other in faults if other is not file}
-        faults[file] += _Together(root, others, schemas).all_faults(file)
-    return Merged(tuple(together.operators()), tuple(_disabled(root, faults)), tuple(own))
+        faults[file] += without({other for other in faults if other is not file}).all_faults(file)
+    return Merged(
+        tuple(together.operators()),
+        tuple(_disabled(root, faults)),
+        tuple(in_order([*root.findings, *of_root])),
+        bool(faults) and any(finding.code in _DERIVED_CODES for finding in of_root),
+    )
+
+
+def _reaching() -> Reaches:
+    """Whether one file includes another, directly or through others, whatever is wrong with those."""
+    reached = lru_cache(maxsize=None)(lambda file: frozenset(_reached(file)))
+    return lambda file, other: file is not other and other in reached(file)
 
 
 def _near(name: OperatorName, known: Iterable[OperatorName]) -> str:
@@ -90,14 +106,12 @@ def _reached(root: ManifestFile, without: Collection[ManifestFile] = ()) -> list
 
 def _disabled(root: ManifestFile, faults: Mapping[ManifestFile, list[Diagnostic]]) -> list[DisabledManifest]:
     """The files with faults, each finding with the place of the first include that names the file."""
-    reached = _reached(root)
     spans: dict[ManifestFile, Span] = {}
-    for include in (include for file in reached for include in file.includes):
+    for include in (include for file in _reached(root) for include in file.includes):
         spans.setdefault(include.file, include.span)
     return [
-        DisabledManifest(file.path, spans[file], tuple(_included_at(spans[file], in_order(faults[file]))))
-        for file in reached
-        if file in faults
+        DisabledManifest(file.path, spans[file], tuple(_included_at(spans[file], in_order(found))))
+        for file, found in faults.items()
     ]
 
 
@@ -114,8 +128,9 @@ class _Together:
         root: ManifestFile,
         without: Collection[ManifestFile],
         outside: Mapping[OperatorName, FunctionSchema],
+        reaches: Reaches,
     ) -> None:
-        self.root, self.without, self.outside = root, without, outside
+        self.root, self.without, self.outside, self.reaches = root, without, outside, reaches
         self.files = dict.fromkeys(_reached(root, without))
         self.defined: dict[OperatorName, tuple[ManifestFile, OperatorDecl]] = {}
         self.extended: dict[OperatorName, list[tuple[ManifestFile, ExtensionDecl]]] = {}
@@ -165,33 +180,48 @@ class _Together:
         name = extension.name
         definers = "neither a manifest nor the dispatcher" if self.outside else "no manifest"
         fact = f"operator `{name}`, which this entry extends, is defined by {definers}"
-        notes = tuple(self._absent_definitions.get(str(name), ())[:3])
-        todo = "correct what disables that manifest"
-        if not notes:
-            notes = tuple(f"`{shown}` is disabled, and may define it" for shown in self.disabled[:3])
-            todo = _near(name, (*self.defined, *self.outside)) if compare else ""
-        help = todo or "include the manifest that defines it"
+        known = self._absent_definitions.get(str(name), ())
+        notes = tuple(definition.fact for definition in known[:3])
+        todo = correct_unread(known)
+        if not known:
+            notes = tuple(f"{unread.fact}, and may define it" for unread in self.unread[:3])
+            todo = correct_unread(self.unread)
+        near = _near(name, (*self.defined, *self.outside)) if compare and not todo else ""
+        help = todo or near or "include the manifest that defines it"
         return Diagnostic("C10E303", fact, extension.span, notes=notes, help=help)
 
     @cached_property
-    def _absent_definitions(self) -> dict[str, list[str]]:
-        """Notes on definitions in files that are not among these, by the operator's name."""
-        notes: dict[str, list[str]] = {}
+    def _absent_definitions(self) -> dict[str, list[Unread]]:
+        """Definitions in files that are not among these, by the operator's name."""
+        found: dict[str, list[Unread]] = {}
         for file in _reached(self.root):
             if file in self.files:
                 continue
+            faulty = file if file in self.without else self._disabled_above(file)
+            above = "" if faulty is file else f"is included by `{faulty.shown}`, which "
             for operator in file.operators:
-                note = f"it is defined at {operator.schema_span}, in a manifest that is disabled"
-                notes.setdefault(str(operator.name), []).append(note)
+                fact = f"it is defined at {operator.schema_span}, in a manifest that {above}is disabled"
+                found.setdefault(str(operator.name), []).append(Unread(fact, f"`{faulty.shown}`"))
             for name in sorted(file.unread):
-                note = f"`{file.shown}`, which is disabled, defines it with a faulty schema"
-                notes.setdefault(name, []).append(note)
-        return notes
+                fact = f"`{file.shown}`, which is disabled, defines it with a faulty schema"
+                found.setdefault(name, []).append(Unread(fact, f"`{file.shown}`"))
+        return found
+
+    def _disabled_above(self, file: ManifestFile) -> ManifestFile:
+        """The first of the files with faults that include *file*, which has none, and is not reached."""
+        return next(
+            other for other in _reached(self.root) if other in self.without and self.reaches(other, file)
+        )
 
     @cached_property
-    def disabled(self) -> list[str]:
-        """What messages call the files that are not among these for a fault of their own."""
-        return [file.shown for file in _reached(self.root) if file in self.without]
+    def unread(self) -> list[Unread]:
+        """What is not read for a fault, and may say anything: files, and an `include` of the root file."""
+        shown = [f"`{file.shown}`" for file in _reached(self.root) if file in self.without]
+        found = [Unread(f"{name} is disabled", name) for name in shown]
+        if self.root.lacks_include:
+            include = f"`include` in `{self.root.shown}`"
+            found.insert(0, Unread(f"a manifest of {include} is not read", include))
+        return found
 
     def _defined_twice(self, about: Collection[ManifestFile]) -> Iterator[Fault]:
         """Definitions of operators that a file before defines."""
@@ -211,4 +241,4 @@ class _Together:
             definition = self.defined.get(name)
             schema = definition[1].schema if definition else self.outside.get(name)
             if schema is not None:
-                yield SharedOperator(schema, definition, extensions, self.disabled)
+                yield SharedOperator(schema, definition, extensions, self.reaches, self.unread)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import os
 import posixpath
-import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span
 from c10cli.manifest.document import Document, Node
 from c10cli.manifest.fields import Fields
+from c10cli.manifest.git_blobs import read_blob
 from c10cli.manifest.load import ReadDocument, load_manifest
 from c10cli.manifest.model import OperatorDecl, Waiver
 from c10cli.manifest.source import MAX_BYTES, load_document, parse_document
@@ -28,6 +28,7 @@ from c10cli.schema import FunctionSchema, parse_schema
 __all__ = ["DeclaredOperator", "Side", "read_side"]
 
 _ATEN: Final = "aten::"
+_HELP: Final = "name a file, or `REV:path` with the path from the top of the git repository"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ def read_side(text: str) -> Side:
     """
     read, path = _reader(text)
     document = read(path, text)
+    document.findings[:] = map(_of_side, document.findings)
     if type(document.value) is list:
         return Side(text, _native_operators(document))
 
@@ -93,6 +95,11 @@ def read_side(text: str) -> Side:
     return Side(text, operators, tuple(waivers))
 
 
+def _of_side(finding: Diagnostic) -> Diagnostic:
+    """*finding* about the file that a side names, which no option or variable does."""
+    return replace(finding, help=_HELP) if finding.code == "C10E101" and not finding.help else finding
+
+
 def _declared(decl: OperatorDecl) -> DeclaredOperator:
     kernels = {key: decl.candidates(key)[0].key_span for key in decl.dispatch_keys}
     return DeclaredOperator(decl.schema, decl.node, kernels=kernels, waivers=decl.waivers)
@@ -106,19 +113,21 @@ def _reader(text: str) -> tuple[ReadDocument, Path]:
     # git counts from the top of the repository, unless the path begins with a dot.
     from_here = path.startswith(("./", "../"))
 
+    def named(name: str) -> str:
+        dot = "./" if from_here and not name.startswith("../") else ""
+        return f"{revision}:{dot}{name}"
+
     def read(place: Path, _shown: str) -> Document:
-        name = posixpath.normpath(place.as_posix())
-        if from_here and not name.startswith("../"):
-            name = f"./{name}"
-        return _read_from_git(f"{revision}:{name}")
+        written = place.as_posix()
+        return _read_from_git(named(posixpath.normpath(written)), named(written))
 
     return read, Path(path)
 
 
-def _read_from_git(name: str) -> Document:
-    """The document that git calls *name*; a fault is a finding of it."""
+def _read_from_git(name: str, written: str) -> Document:
+    """The document that git calls *name*, or *written*; a fault is a finding of it."""
     document = Document(name)
-    data, fault = _git_show(name)
+    data, fault = read_blob(name, written)
     if fault is not None:
         document.findings.append(fault)
         return document
@@ -133,30 +142,6 @@ def _read_from_git(name: str) -> Document:
         document.findings.append(Diagnostic("C10E102", message, help="save the file as UTF-8"))
         return document
     return parse_document(text, name)
-
-
-def _git_show(name: str) -> tuple[bytes, Diagnostic | None]:
-    """What git shows as *name*, or why it does not."""
-    message = f"`{name}` is no file that exists"
-    if name.startswith("-"):  # an option, to git
-        return b"", Diagnostic("C10E101", message)
-    try:
-        done = subprocess.run(
-            ["git", "show", name],
-            capture_output=True,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, ValueError) as error:
-        reason = "git is not installed" if isinstance(error, FileNotFoundError) else str(error)
-        return b"", Diagnostic("C10E101", f"{message}, and {reason}")
-    if done.returncode == 0 and not done.stdout.startswith(b"tree "):
-        return done.stdout, None
-    said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it is a folder"]
-    notes = tuple(line.removeprefix("hint: ") for line in said[1:])
-    reason = said[0].removeprefix("fatal: ")
-    help = "name a file, or `REV:path` with the path from the top of the git repository"
-    return b"", Diagnostic("C10E101", f"{message}, nor one in git: {reason}", notes=notes, help=help)
 
 
 def _native_operators(document: Document) -> dict[str, DeclaredOperator]:

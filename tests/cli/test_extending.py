@@ -142,6 +142,114 @@ def test_a_manifest_that_extends_what_nobody_defines_is_refused(c10, fast):
     )
 
 
+LISTING = [
+    ["list"],
+    ["show", "add"],
+    ["call", "add", "ones(2)", "ones(2)"],
+    ["explain", "add"],
+    ["bench"],
+    ["export", "--to", "torch", "--save", "ops_of_demo.py"],
+]
+MINE = """\
+version: 1
+include: [{}]
+operators:
+  - {{operator: "demo::add", kernels: {{CUDA: k.py:plain}}}}
+"""
+
+
+@pytest.fixture
+def mine(fast):
+    """`mine("a.yaml")`: a manifest ``mine.yaml`` that includes it and extends the operator too."""
+
+    def mine(include):
+        path = fast.parents[1] / "mine.yaml"
+        path.write_text(MINE.format(include))
+        return path
+
+    return mine
+
+
+@pytest.mark.parametrize("words", LISTING)
+def test_who_includes_an_extension_gives_the_reason_to_come_before_it(c10, mine, words):
+    """Otherwise what is included would be silently left out, though it was there first."""
+    ran = c10(*words, "--registry", mine("base/registry.yaml, fast/registry.yaml"))
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error[C10E302]: `demo::add` has `CUDA` kernels from another manifest too\n")
+    assert "mine.yaml:4:39" in ran.err
+    assert ran.err.count("error[") == 1
+
+
+@pytest.mark.parametrize("words", [*LISTING, ["validate"]])
+@pytest.mark.parametrize(
+    ("include", "fault", "code"),
+    [
+        ("gone.yaml", "error[C10E101]: manifest `gone.yaml` does not exist", 3),
+        ("bad.yaml", "error[C10E102]: not YAML", 1),
+        ("fast/registry.yaml", "error[C10E302]: `demo::add` has `CPU` kernels from another manifest too", 1),
+    ],
+)
+def test_a_fault_of_an_include_is_shown_with_what_follows_from_it(
+    c10, fast, mine, words, include, fault, code
+):
+    Path("bad.yaml").write_text("a: [\n")
+    fast.write_text(FAST.replace("    override: {CPU: twice as fast}\n", ""))
+    words = [*words, mine(include)] if words == ["validate"] else [*words, "--registry", mine(include)]
+    ran = c10(*words)
+    assert ran.code == code
+    assert ran.err.startswith(fault)
+    cause, _, derived = ran.err.partition("error[C10E303]: operator `demo::add`")
+    assert "included at" in cause
+    assert f"  = help: correct `{include}`\n" in derived
+
+
+def test_what_is_overridden_can_be_overridden_by_who_includes_it(c10, mine):
+    path = mine("fast/registry.yaml")
+    path.write_text(path.read_text().replace("CUDA: k.py:plain}", "CPU: k.py:wrong}, override: {CPU: newer}"))
+    Path("k.py").write_text(KERNELS)
+    ran = c10("explain", "add", "ones(2)", "ones(2)", "--registry", path)
+    assert (ran.code, ran.err) == (0, "")
+    assert "taken: the best of 3; override: newer" in ran.out
+    assert "fast  k.py:fast: `wrong` comes before it; override: twice as fast" in ran.out
+    assert "plain  k.py:plain: `wrong` comes before it\n" in ran.out
+    assert c10("call", "add", "ones(2)", "ones(2)", "--registry", path).out == "float32[2]\n[0., 0.]\n"
+
+
+@pytest.mark.parametrize("words", LISTING[:4] + LISTING[5:])
+def test_json_has_the_includes_that_are_left_out(c10, fast, words):
+    root = fast.parents[1] / "registry.yaml"
+    root.write_text("version: 1\ninclude: [base/registry.yaml]\n")
+    assert c10(*words, "--format", "json").json["disabled"] == []
+    fast.write_text(FAST.replace("demo::add", "demo::ad"))
+    root.write_text("version: 1\ninclude:\n  - base/registry.yaml\n  - fast/registry.yaml\n  - gone.yaml\n")
+    ran = c10(*words, "--format", "json", *(["--force"] if "export" in words else []))
+    assert ran.code == 0
+    gone, extension = ran.json["disabled"]
+    assert (gone["path"], gone["file"], gone["line"]) == ("gone.yaml", "registry.yaml", 5)
+    (fault,) = gone["diagnostics"]
+    assert (fault["code"], fault["message"]) == ("C10E101", "manifest `gone.yaml` does not exist")
+    assert (extension["path"], extension["line"]) == ("fast/registry.yaml", 4)
+    (fault,) = extension["diagnostics"]
+    assert (fault["code"], fault["file"], fault["line"]) == ("C10E303", "fast/registry.yaml", 4)
+
+
+def test_the_json_of_a_run_has_the_includes_that_are_left_out(c10, fast):
+    root = fast.parents[1] / "registry.yaml"
+    root.write_text("version: 1\ninclude: [base/registry.yaml, gone.yaml]\n")
+    ran = c10("bench", "--time", "0.01", "--format", "json")
+    assert ran.code == 0, ran.err
+    assert [entry["path"] for entry in ran.json["disabled"]] == ["gone.yaml"]
+
+
+def test_json_of_an_error_or_without_a_registry_has_no_list_of_its_own_for_them(c10, fast):
+    root = fast.parents[1] / "registry.yaml"
+    root.write_text("version: 1\ninclude: [base/registry.yaml, gone.yaml]\n")
+    error = c10("show", "nope", "--format", "json").json
+    assert list(error) == ["format", "diagnostics"]
+    assert [d["code"] for d in error["diagnostics"]] == ["C10E101", "C10E401"]
+    assert "disabled" not in c10("explain", "C10E101", "--format", "json").json
+
+
 def test_a_broken_extension_leaves_the_rest_usable(c10, fast):
     root = fast.parents[1] / "registry.yaml"
     fast.write_text(FAST.replace("demo::add", "demo::ad"))

@@ -1,5 +1,7 @@
 """What several files say of one operator, and what of it cannot all hold."""
 
+from itertools import permutations
+
 import pytest
 
 from c10cli.manifest.load import load_manifest
@@ -98,12 +100,117 @@ def test_of_two_that_add_the_same_key_neither_does(load):
     assert result.manifest.operators[0].dispatch_keys == ("Meta", "CPU")
 
 
-def test_the_root_file_keeps_a_new_key_and_the_include_is_disabled(load):
+def including(text, *names):
+    """The manifest *text*, which includes those called *names*."""
+    include = ", ".join(f"{name}.yaml" for name in names)
+    return text.replace("version: 1", f"version: 1\ninclude: [{include}]")
+
+
+def in_root(kernels, more=""):
+    return extension("root", kernels, more).partition("\n")[2]
+
+
+CUDA = "{CUDA: k.py:NAME}"
+NEWER = '    override: {CUDA: "newer"}\n'
+SAME = '    cases: [{name: same, inputs: {x: "randn(1)"}}]\n'
+
+
+def test_of_two_that_add_the_same_key_the_one_that_includes_the_other_is_at_fault(load):
+    result = load(more=in_root(CUDA), a=extension("a", CUDA))
+    assert faults(result) == {"root.yaml": [("C10E302", 5, 15)]}
+    (finding,) = result.own
+    assert finding.message == "`t::f` has `CUDA` kernels from another manifest too"
+    assert finding.notes == ("`a` is given at a.yaml:4:21",)
+    assert finding.help == 'leave them out, or say why they come first: `override: {CUDA: "…"}`'
+    assert result.manifest.disabled == ()
+
+
+@pytest.mark.parametrize("through", ["base", "middle"])
+def test_an_include_that_adds_what_one_of_its_own_includes_adds_is_disabled(load, through):
+    """Also where it includes that one through a third, and wherever else that one is included."""
+    files = {
+        "a": including(extension("a", CUDA), "b" if through == "base" else "middle"),
+        "b": including(extension("b", CUDA), "base"),
+        "middle": including("version: 1\n", "b"),
+    }
+    for order in permutations(files):
+        result = load(**{name: files[name] for name in order})
+        assert faults(result) == {"a.yaml": [("C10E302", 5, 15)]}
+        assert names(result, "CUDA") == ["b"]
+
+
+def test_a_file_that_two_include_is_not_at_fault_for_either(load):
     result = load(
-        more=extension("", "{CUDA: r.py:r}").partition("\n")[2], a=extension("a", "{CUDA: a.py:NAME}")
+        a=including(extension("a", CUDA), "c"),
+        b=including(extension("b", CUDA), "c"),
+        c=extension("c", CUDA),
     )
+    assert set(faults(result)) == {"a.yaml", "b.yaml"}
+    assert names(result, "CUDA") == ["c"]
+
+
+def test_the_definition_has_the_better_right_also_over_what_includes_or_is_included(load):
+    result = load(base=including(BASE, "a"), a=extension("a", "{CPU: a.py:NAME}"))
     assert faults(result) == {"a.yaml": [("C10E302", 4, 15)]}
-    assert names(result, "CUDA") == ["r"]
+    root = "operators:\n" + BASE.partition("operators:\n")[2]
+    result = load(base="version: 1\noperators: []\n", more=root, a=extension("a", "{CPU: a.py:NAME}"))
+    assert faults(result) == {"a.yaml": [("C10E302", 4, 15)]}
+    assert result.own == ()
+
+
+def test_of_two_cases_of_one_name_the_one_of_the_file_that_includes_the_other_is_refused(load):
+    result = load(a=including(extension("a", "{}", SAME), "b"), b=extension("b", "{}", SAME))
+    assert faults(result) == {"a.yaml": [("C10E103", 6, 13)]}
+    result = load(more=in_root("{}", SAME), b=extension("b", "{}", SAME))
+    assert faults(result) == {"root.yaml": [("C10E103", 6, 13)]}
+
+
+def test_an_override_of_an_included_override_comes_before_it(load):
+    """Candidates are stacked, that of the outermost file first, in whatever order they are included."""
+    files = {
+        "a": including(extension("a", "{CPU: k.py:NAME}", OVERRIDE), "middle"),
+        "middle": including("version: 1\n", "b"),
+        "b": including(extension("b", "{CPU: k.py:NAME}", OVERRIDE), "c"),
+        "c": extension("c", "{CPU: k.py:NAME}", OVERRIDE),
+    }
+    for order in permutations(files):
+        result = load(more=in_root("{CPU: k.py:NAME}", OVERRIDE), **{name: files[name] for name in order})
+        assert result.ok
+        (operator,) = result.manifest.operators
+        assert [(k.name, k.rank, k.override) for k in operator.candidates("CPU")] == [
+            ("root", 0, "faster"),
+            ("a", 1, "faster"),
+            ("b", 2, "faster"),
+            ("c", 3, "faster"),
+            ("first", 4, ""),
+            ("second", 5, ""),
+        ]
+
+
+def test_an_override_does_not_settle_which_of_two_others_comes_first(load):
+    kernels = "{CPU: k.py:NAME}"
+    result = load(
+        more=in_root(kernels, OVERRIDE),
+        a=extension("a", kernels, OVERRIDE),
+        b=extension("b", kernels, OVERRIDE),
+    )
+    assert set(faults(result)) == {"a.yaml", "b.yaml"}
+    assert names(result, "CPU") == ["root", "first", "second"]
+
+
+def test_who_includes_an_override_gives_a_reason_too(load):
+    result = load(more=in_root("{CPU: k.py:NAME}"), a=extension("a", "{CPU: k.py:NAME}", OVERRIDE))
+    assert faults(result) == {"root.yaml": [("C10E302", 5, 15)]}
+
+
+def test_kernels_of_the_file_that_includes_it_cannot_be_what_an_override_means(load):
+    result = load(more=in_root(CUDA), a=extension("a", CUDA, NEWER))
+    (finding,) = result.diagnostics
+    assert (finding.code, str(finding.span)) == ("C10E309", "a.yaml:5:16")
+    assert finding.message == (
+        "`override` of `t::f` names `CUDA`, for which only a manifest that includes this one has kernels"
+    )
+    assert names(result, "CUDA") == ["root"]
 
 
 def test_two_overrides_of_one_key_are_both_refused(load):
@@ -114,6 +221,9 @@ def test_two_overrides_of_one_key_are_both_refused(load):
         result.diagnostics[0].message == "the `CPU` kernels of `t::f` are overridden by another manifest too"
     )
     assert result.diagnostics[0].notes[0] == "there at b.yaml:5:16"
+    assert result.diagnostics[0].help == (
+        "leave one out, or let one of the two manifests include the other: its override comes first"
+    )
     assert names(result, "CPU") == ["first", "second"]
 
 
@@ -147,7 +257,22 @@ def test_an_override_of_what_a_disabled_manifest_adds_says_so(load):
     broken = extension("b", "{CUDA: 3}")
     result = load(a=extension("a", "{CUDA: a.py:NAME}", '    override: {CUDA: "newer"}\n'), b=broken)
     assert faults(result) == {"a.yaml": [("C10E309", 5, 16)], "b.yaml": [("C10E106", 4, 21)]}
-    assert result.diagnostics[0].notes[0] == "`b.yaml` is disabled, and may have some"
+    broken, finding = result.diagnostics
+    assert broken.code == "C10E106"
+    assert finding.notes[0] == "`b.yaml` is disabled, and may have some"
+    assert finding.help == "correct `b.yaml`"
+
+
+def test_variants_of_stacked_overrides_have_different_names(load):
+    kernels = "{CPU: [k.py:NAME, k.py:same]}"
+    result = load(
+        a=including(extension("a", kernels, OVERRIDE), "b"),
+        b=extension("b", kernels, OVERRIDE),
+    )
+    (finding,) = result.diagnostics
+    assert (finding.code, str(finding.span)) == ("C10E302", "a.yaml:5:29")
+    assert finding.message == "two `CPU` kernels of `t::f` are called `same`"
+    assert finding.notes[0] == "the first is at b.yaml:4:29"
 
 
 def test_variants_of_one_key_have_different_names(load):

@@ -98,6 +98,7 @@ def test_schema_and_operator_in_one_entry(load):
 
 
 NAME = "`operator` of operator 1 must be the name of an operator, such as `c10::add.out`"
+PARTS = "write a namespace, `::` and a base name; then, for an overload, `.` and its name"
 TO_NAME = "write the name alone: the schema stands where the operator is defined"
 
 
@@ -108,7 +109,8 @@ TO_NAME = "write the name alone: the schema stands where the operator is defined
             '  - {operator: "t::f(Tensor x) -> Tensor", kernels: {}}',
             ("C10E203", '"t::f(Tensor x) -> Tensor"', NAME, TO_NAME),
         ),
-        ('  - {operator: "t:f", kernels: {}}', ("C10E203", '"t:f"', NAME, "")),
+        ('  - {operator: "t:f", kernels: {}}', ("C10E203", '"t:f"', NAME, PARTS)),
+        ("  - {operator: '::', kernels: {}}", ("C10E203", "'::'", NAME, PARTS)),
         (
             "  - {operator: 3, kernels: {}}",
             ("C10E106", "3", "`operator` of operator 1 must be a string, not an integer", ""),

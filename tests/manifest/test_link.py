@@ -316,6 +316,23 @@ def test_one_manifest_overrides_what_another_adds_to_the_dispatchers_operator(ex
         assert linked.handle.lookup_key("CUDA")(X) == "fast"
 
 
+def test_overrides_of_the_dispatchers_kernel_are_stacked_and_the_innermost_needs_one_to_override(
+    extend, dispatcher
+):
+    inner = extend("{CPU: k.py:plain}", FASTER, "inner.yaml")
+    outer = extend("{CPU: k.py:fast}", FASTER, "outer.yaml")
+    outer.write_text(f"include: [inner.yaml]\n{outer.read_text()}")
+    linked = load_registry(outer, dispatcher).find("f")
+    assert [c.kernel.name for c in linked.candidates["CPU"]] == ["fast", "plain"]
+    assert linked.handle.call(X) == "fast"
+    mine = Dispatcher()
+    mine.register_schema("t::f(Tensor x) -> Tensor")
+    with pytest.raises(RegistrationError) as caught:
+        load_registry(outer, mine)
+    assert caught.value.code == "C10E309"
+    assert str(caught.value.diagnostics[0].span).startswith(str(inner))
+
+
 def test_what_a_manifest_adds_without_override_may_not_hide_behind_one_that_has_it(
     extend, dispatcher, tmp_path
 ):

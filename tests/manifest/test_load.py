@@ -192,6 +192,15 @@ def test_require_raises_with_every_finding(tmp_path):
         require_manifest(tmp_path / "no_such_file.yaml")
 
 
+def test_require_raises_with_the_findings_of_includes_that_may_be_the_cause_before_the_rest(tmp_path):
+    path = including(tmp_path, "gone.yaml")
+    path.write_text(path.read_text() + 'operators:\n  - {operator: "c10::relu", kernels: {CPU: k.py:f}}\n')
+    with pytest.raises(ManifestError) as caught:
+        require_manifest(path)
+    assert [d.code for d in caught.value.diagnostics] == ["C10E101", "C10E303"]
+    assert caught.value.diagnostics == load_manifest(path).diagnostics
+
+
 def test_require_gives_the_manifest(tmp_path):
     path = write(tmp_path, RELU)
     assert require_manifest(path).path == path
@@ -258,6 +267,34 @@ def test_a_cycle_of_includes_is_refused(tmp_path):
     assert finding.span.file == str(tmp_path / "b.yaml")
 
 
+@pytest.mark.parametrize(
+    ("include", "help"),
+    [
+        ("gone.yaml", "write the path of a manifest that is there, from the folder of this one"),
+        ("folder", "name the file inside it"),
+        ("registry.yaml", "leave out one of the includes of this cycle"),
+        (
+            "/etc/registry.yaml",
+            "write the path from the folder of this manifest, such as `../base/registry.yaml`",
+        ),
+        (
+            "https://example.invalid/r.yaml",
+            "put a copy of that manifest beside this one, and write its path",
+        ),
+        ("a\\u0007b", "leave out what cannot be printed"),
+    ],
+)
+def test_an_include_that_cannot_be_read_says_what_to_do_about_it(tmp_path, include, help):
+    (tmp_path / "folder").mkdir()
+    (finding,) = load_manifest(including(tmp_path, f'"{include}"')).diagnostics
+    assert finding.help == help
+
+
+def test_a_file_that_is_not_there_is_named_otherwise_only_where_it_is_included(tmp_path):
+    (finding,) = load_manifest(tmp_path / "gone.yaml").diagnostics
+    assert finding.advice == "name a manifest that is there, with --registry or C10_REGISTRY"
+
+
 def test_a_manifest_that_includes_itself(tmp_path):
     (finding,) = load_manifest(including(tmp_path, "registry.yaml")).diagnostics
     assert finding.notes == ("cycle: registry.yaml -> registry.yaml",)
@@ -315,6 +352,7 @@ def test_includes_are_followed_to_a_depth(tmp_path):
     (finding,) = load_manifest(tmp_path / "0.yaml").diagnostics
     assert (finding.code, finding.span.file) == ("C10E112", str(tmp_path / "50.yaml"))
     assert finding.message == "`51.yaml` in `include` is more than 50 includes deep"
+    assert finding.help == "include it in a manifest that fewer others lead to"
     assert load_manifest(tmp_path / "30.yaml").ok
 
 

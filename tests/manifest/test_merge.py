@@ -131,19 +131,81 @@ def test_of_very_many_the_first_have_near_names(load):
 def test_a_definition_with_a_fault_is_named_where_it_is_missed(load):
     result = load(root=manifest("", "a", "b"), a=manifest(ADD_CUDA), b=manifest(FAULTY_F))
     assert faults(result) == [("a.yaml", "C10E303"), ("b.yaml", "C10E204")]
-    assert result.diagnostics[0].notes[0] == "`b.yaml`, which is disabled, defines it with a faulty schema"
-    assert result.diagnostics[0].help == "correct what disables that manifest"
+    _, finding = result.diagnostics
+    assert finding.notes[0] == "`b.yaml`, which is disabled, defines it with a faulty schema"
+    assert finding.help == "correct `b.yaml`"
 
 
 def test_a_definition_in_a_manifest_that_is_disabled_is_named(load):
     result = load(root=manifest(ADD_CUDA, "a"), a=manifest("  - 3\n", "b"), b=manifest(DEFINE_F))
     assert faults(result) == [("a.yaml", "C10E106"), ("root.yaml", "C10E303")]
-    assert result.own[0].notes == ("it is defined at b.yaml:3:14, in a manifest that is disabled",)
+    (finding,) = result.own
+    assert finding.notes == (
+        "it is defined at b.yaml:3:14, in a manifest that is included by `a.yaml`, which is disabled",
+    )
+    assert finding.help == "correct `a.yaml`"
+    twice = load(root=manifest(ADD_CUDA, "a"), a=manifest("  - 3\n" + DEFINE_F))
+    assert twice.own[0].notes == ("it is defined at a.yaml:4:14, in a manifest that is disabled",)
+    assert twice.own[0].help == "correct `a.yaml`"
 
 
 def test_a_manifest_that_may_define_it_is_named(load):
     result = load(root=manifest(ADD_CUDA, "a"), a="- not\n- one\n")
     assert result.own[0].notes == ("`a.yaml` is disabled, and may define it",)
+    assert result.own[0].help == "correct `a.yaml`"
+
+
+def test_what_is_disabled_and_may_define_it_is_corrected_before_a_near_name_is_tried(load):
+    known = manifest(DEFINE_F.replace("t::f", "t::ff"))
+    texts = {"a": "- not\n", "b": known, "c": "- not\n"}
+    result = load(root=manifest(ADD_CUDA, "b", "a", "c"), **texts)
+    assert result.own[0].help == "correct `a.yaml` and `c.yaml`"
+
+
+@pytest.mark.parametrize(
+    "include", ["a.yaml", "[root.yaml]", "[/a.yaml]", "['x://a.yaml']", "[1]", "['']", '["a\\tb"]', "!x []"]
+)
+def test_an_include_of_the_root_file_that_cannot_be_followed_may_define_it(load, include):
+    *_, finding = load(root=f"version: 1\ninclude: {include}\noperators:\n{ADD_CUDA}").own
+    assert finding.code == "C10E303"
+    assert finding.notes == ("a manifest of `include` in `root.yaml` is not read, and may define it",)
+    assert finding.help == "correct `include` in `root.yaml`"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a": "- not\n"},
+        {"a": "a: [\n"},
+        {"a": manifest("", "root"), "b": manifest(DEFINE_G)},
+        {"a": manifest("  - 3\n", "b"), "b": manifest(DEFINE_F)},
+        {"a": manifest(ADD_CUDA.replace("CUDA:", "CPU:"), "b"), "b": manifest(DEFINE_F)},
+    ],
+)
+def test_a_cause_in_an_include_comes_before_what_follows_from_it_in_the_root_file(load, files):
+    result = load(root=manifest(ADD_CUDA, "a"), **files)
+    (own,) = result.own
+    assert own.code == "C10E303"
+    assert own.help == "correct `a.yaml`"
+    cause, last = result.diagnostics
+    assert (cause.span.file, last) == ("a.yaml", own)
+    assert result.manifest.disabled[0].diagnostics == (cause,)
+
+
+def test_what_does_not_follow_from_includes_comes_before_theirs(load):
+    result = load(root=manifest("  - 4\n" + DEFINE_F, "a"), a=manifest("  - 3\n"))
+    assert [d.span.file for d in result.diagnostics] == ["root.yaml", "a.yaml"]
+
+
+def test_disabled_manifests_come_in_the_order_of_cause_and_consequence(load):
+    texts = {
+        "a": manifest("  - {operator: t::g, kernels: {CUDA: k.py:cuda}}\n"),
+        "b": manifest(ADD_CUDA + DEFINE_G),
+        "c": manifest("  - 3\n" + DEFINE_F),
+    }
+    result = load(root=manifest("", *texts), **texts)
+    assert [entry.path.name for entry in result.manifest.disabled] == ["c.yaml", "b.yaml", "a.yaml"]
+    assert [d.span.file for d in result.diagnostics] == ["c.yaml", "b.yaml", "a.yaml"]
 
 
 def test_one_slip_in_the_root_file_is_one_finding(load):
@@ -250,15 +312,20 @@ EXTENSIONS = st.lists(
 FAULT = "  - 3\n"
 
 
+# Which of the others a file includes; only those after it, so that there is no cycle.
+EDGES = st.sets(st.sampled_from(["ab", "ac", "ad", "bc", "bd", "cd"]))
+
+
 @given(
     files=st.lists(st.tuples(EXTENSIONS, st.booleans()), min_size=len(NAMES), max_size=len(NAMES)),
     definers=st.tuples(st.sampled_from(["root", *NAMES, None]), st.sampled_from(["root", *NAMES, None])),
-    nested=st.booleans(),
+    edges=EDGES,
+    only_nested=st.booleans(),
     own=EXTENSIONS,
 )
-@settings(max_examples=60, deadline=None)
-def test_the_order_of_includes_changes_nothing(files, definers, nested, own):
-    """Files that define, extend, override and have faults of their own, one of them perhaps in two others."""
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_includes_changes_nothing(files, definers, edges, only_nested, own):
+    """Files that define, extend, override, have faults of their own, and include each other."""
     texts = {}
     for name, (extensions, faulty) in zip(["root", *NAMES], [(own, False), *files], strict=True):
         text = "".join(
@@ -270,11 +337,12 @@ def test_the_order_of_includes_changes_nothing(files, definers, nested, own):
             if definers["fg".index(operator)] != name
         )
         texts[name] = text + FAULT * faulty
+    nested = {edge[1] for edge in edges} if only_nested else set()
 
     def result(order):
-        included = [name for name in order if not (nested and name == "d")]
-        inner = {name: ("d",) if nested and name in "ab" else () for name in NAMES}
+        inner = {name: [other for other in order if name + other in edges] for name in NAMES}
         files = {name: manifest(texts[name], *inner[name]) for name in NAMES}
+        included = [name for name in order if name not in nested]
         loaded = load_texts(root=manifest(texts["root"], *included), **files)
         return faults(loaded), dict(sorted(kernels(loaded).items())), [d.code for d in loaded.own]
 

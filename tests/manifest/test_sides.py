@@ -35,14 +35,25 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def repository(folder, monkeypatch, needs_program):
-    """The folder as a git repository whose files were committed and then emptied."""
+def repository_of(monkeypatch, needs_program):
+    """`repository_of(folder)`, the current one: a git repository with all of its files committed."""
     needs_program("git")
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent))
-    git("init", "-q", ".")
+
+    def commit(folder):
+        monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent))
+        git("init", "-q", ".")
+        git("add", "-A")
+        identity = ("-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false")
+        git(*identity, "commit", "-q", "-m", "m")
+
+    return commit
+
+
+@pytest.fixture
+def repository(folder, repository_of):
+    """The folder as a git repository whose files were committed and then emptied."""
     (folder / "bad.yaml").write_bytes(b"version: \xff\n")
-    git("add", "-A")
-    git("-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "m")
+    repository_of(folder)
     for path in (folder / "sub" / "registry.yaml", folder / "more.yaml"):
         path.write_text("")
     return folder
@@ -132,6 +143,7 @@ def test_a_broken_manifest_is_refused_with_all_faults_also_of_its_includes(folde
 def test_a_missing_file_cannot_be_read(folder):
     found = fault("nowhere.yaml")
     assert (found.code, found.message) == ("C10E101", "manifest `nowhere.yaml` does not exist")
+    assert found.help == "name a file, or `REV:path` with the path from the top of the git repository"
 
 
 def test_a_revision_is_read_from_git_with_its_includes(repository):
@@ -151,6 +163,29 @@ def test_a_path_with_a_dot_counts_from_this_folder(repository, monkeypatch):
 def test_a_file_whose_name_has_a_colon_wins_over_a_revision(repository):
     (repository / "HEAD:more.yaml").write_text('version: 1\noperators:\n  - schema: "x::y(Tensor x) -> ()"\n')
     assert list(read_side("HEAD:more.yaml").operators) == ["x::y"]
+
+
+def test_a_link_that_is_committed_is_followed_where_it_is_included(folder, repository_of):
+    (folder / "sub" / "link.yaml").symlink_to("../more.yaml")
+    (folder / "sub" / "registry.yaml").write_text(MANIFEST.replace("../more.yaml", "link.yaml"))
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "deep" / "er" / "registry.yaml").write_text(MANIFEST)
+    (folder / "deep" / "more.yaml").write_text(MORE.replace("m::g", "deep::g"))
+    (folder / "folder").symlink_to("deep/er")
+    repository_of(folder)
+    for text in ("sub/registry.yaml", "folder/registry.yaml"):
+        here, committed = read_side(text), read_side(f"HEAD:{text}")
+        assert list(committed.operators) == list(here.operators)
+    assert list(read_side("HEAD:sub/link.yaml").operators) == ["m::g"]
+    assert list(committed.operators) == ["d::f", "deep::g"]  # `..` leads to what is above the link's end
+
+
+def test_an_include_that_git_does_not_have_says_what_to_do_about_it(folder, repository_of):
+    (folder / "sub" / "registry.yaml").write_text(MANIFEST.replace("more", "gone"))
+    repository_of(folder)
+    found = fault("HEAD:sub/registry.yaml")
+    assert (found.code, str(found.span)) == ("C10E101", "HEAD:sub/registry.yaml:2:11")
+    assert found.help == "write the path of a manifest that is there, from the folder of this one"
 
 
 @pytest.mark.parametrize(
