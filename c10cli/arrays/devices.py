@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,11 +21,13 @@ class Device:
     Args:
         library: the package that makes them; empty where there is none.
         reason: why none can be made; empty where they can.
+        help: what to do about that here; empty where only another machine helps.
     """
 
     dispatch_key: str
     library: str = ""
     reason: str = ""
+    help: str = ""
 
     @property
     def available(self) -> bool:
@@ -48,7 +51,8 @@ def _device_of(name: str, library: str) -> Device:
     if probe is None:
         return Device(name, reason=f"c10cli makes no {name} tensors")
     if library:
-        return Device(name, library, _reason_against(name, library))
+        reason = _reason_against(name, library)
+        return Device(name, library, reason) if reason or library != "jax" else _of_jax(name)
     library, reason = probe()
     return Device(name, library, reason)
 
@@ -67,6 +71,25 @@ def _reason_against(name: str, library: str) -> str:
         return f"`{library}` has no {name} arrays"
     reason = cuda_driver_reason() if name == "CUDA" else ""
     return reason or ("" if is_installed(library) else f"package `{library}` is not installed")
+
+
+# What jax calls the platforms of a key.
+_JAX_PLATFORMS: dict[str, tuple[str, ...]] = {"CPU": ("cpu",), "SparseCPU": ("cpu",), "CUDA": ("cuda", "gpu")}
+
+
+def _of_jax(name: str) -> Device:
+    """What jax has for the key *name*, unless it is told to leave that out.
+
+    Asked of the environment, which answers without importing jax; once it is
+    imported, of jax, whose settings the program may have changed.
+    """
+    config = getattr(sys.modules.get("jax"), "config", None)
+    told = getattr(config, "jax_platforms", None) if config is not None else os.environ.get("JAX_PLATFORMS")
+    wanted = _JAX_PLATFORMS[name]
+    if not told or any(platform in wanted for platform in str(told).split(",")):
+        return Device(name, "jax")
+    reason = f"JAX_PLATFORMS leaves out {'CUDA' if name == 'CUDA' else 'the CPU'}"
+    return Device(name, "jax", reason, f"add `{wanted[0]}` to JAX_PLATFORMS, after a comma, or unset it")
 
 
 def is_installed(package: str) -> bool:

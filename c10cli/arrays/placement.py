@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c10cli.arrays.devices import device_of
+from c10cli.arrays.devices import Device, device_of
 from c10cli.dispatch import DispatchKey
-from c10cli.dispatch.describe import describe_error, error_text
-from c10cli.errors import ArgumentError, Diagnostic, DispatchError
+from c10cli.dispatch.describe import describe, error_text
+from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError
 
 Array = npt.NDArray[Any]
 
@@ -25,22 +25,43 @@ def place(array: Array, dispatch_key: DispatchKey | str, library: str = "") -> A
 
     Raises:
         DispatchError: C10E607, this machine can make none, with the reason.
+        ArgumentError: C10E405, the library makes none of such an array.
     """
     device = device_of(dispatch_key, library)
     if not device.available:
-        raise _not_here(device.dispatch_key, device.reason)
-    return _PLACERS[device.dispatch_key, device.library](array)
+        raise _not_here(device, device.reason, device.help or _ELSEWHERE)
+    try:
+        return _PLACERS[device.dispatch_key, device.library](array)
+    except (C10Error, MemoryError):
+        raise
+    except Exception as error:  # whatever a library raises when it does not load, start or take the array
+        raise _not_made(device, array, error) from error
 
 
-def _not_here(dispatch_key: str, reason: str) -> DispatchError:
-    return DispatchError(
-        Diagnostic(
-            "C10E607",
-            f"no {dispatch_key} tensor can be made here: {reason}",
-            help="run on a machine that has the device, or choose another key",
-        ),
-        dispatch_key=dispatch_key,
-    )
+def _not_made(device: Device, array: Array, error: Exception) -> DispatchError:
+    """What to tell of *error*, which the making of *array* ended with: is it the array, or any?"""
+    try:
+        _PLACERS[device.dispatch_key, device.library](np.zeros((1, 1), np.float32))
+    except Exception:  # noqa: BLE001 - as before, which is told
+        todo = f"make `{device.library}` work here, or choose another key"
+        return _not_here(device, _on_one_line(error), todo)
+    fact = f"{device.library} makes no {device.dispatch_key} array of {describe(array)}"
+    told = Diagnostic("C10E405", f"{fact}: {_on_one_line(error)}", help="choose another shape or dtype")
+    return ArgumentError(told)
+
+
+_ELSEWHERE = "run on a machine that has the device, or choose another key"
+
+
+def _not_here(device: Device, reason: str, todo: str) -> DispatchError:
+    key = device.dispatch_key
+    diagnostic = Diagnostic("C10E607", f"no {key} tensor can be made here: {reason}", help=todo)
+    return DispatchError(diagnostic, dispatch_key=key)
+
+
+def _on_one_line(error: Exception) -> str:
+    """*error* without what follows its first line: torch and jax go on for a page."""
+    return f"{type(error).__name__}: {error_text(error).partition(chr(10))[0] or 'no message'}"
 
 
 def as_torch(array: Array) -> Any:
@@ -82,10 +103,7 @@ def _jax(array: Array) -> Any:
 
 
 def _jax_cuda(array: Array) -> Any:
-    try:
-        return _as_jax(array, "cuda")
-    except RuntimeError as error:  # a jax without CUDA
-        raise _not_here("CUDA", describe_error(error)) from error
+    return _as_jax(array, "cuda")
 
 
 def _as_jax(array: Array, platform: str) -> Any:
@@ -93,7 +111,7 @@ def _as_jax(array: Array, platform: str) -> Any:
 
     Raises:
         ArgumentError: C10E405, jax has no such dtype, or is not to use it.
-        RuntimeError: jax has no such platform.
+        RuntimeError, AssertionError: jax has no such platform, or is not to use it.
     """
     import jax
 
@@ -147,6 +165,8 @@ def to_numpy(tensor: Any) -> Array:
     A subclass of NumPy's array comes as the array below it: what the subclass
     says of its elements, or how it compares them, is left out.
 
+    What gives its contents by ``__dlpack__`` alone, and only once, is used up.
+
     Raises:
         ArgumentError: C10E408, nothing known turns *tensor* into an array.
     """
@@ -158,7 +178,7 @@ def to_numpy(tensor: Any) -> Array:
     read = next((_READERS[root] for root in roots if root in _READERS), _from_protocol)
     try:
         return read(tensor)
-    except (TypeError, ValueError, RuntimeError, BufferError, AttributeError) as error:
+    except Exception as error:  # a tensor of any library may run any code when it is read
         name = f"{type(tensor).__module__}.{type(tensor).__qualname__}"
         why = error_text(error).partition("\n")[0]  # torch and jax go on for a page
         raise ArgumentError(

@@ -7,6 +7,7 @@ the next writer removes it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -25,8 +26,10 @@ __all__ = [
     "Journal",
     "Record",
     "find_run_folder",
+    "make_root",
     "make_run_folder",
     "read_journal",
+    "remove_unbegun",
     "write_latest",
 ]
 
@@ -122,6 +125,33 @@ def _parse_line(line: bytes) -> dict[str, object] | None:
     except ValueError:
         return None
     return record if isinstance(record, dict) else None
+
+
+def make_root(root: Path) -> None:
+    """Make *root*, the folder of the runs' folders, if it is not there; nothing is put into it.
+
+    Raises:
+        ReportError: it cannot be made, or nothing can be put into it (C10E701).
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if not os.access(root, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(root))
+    except OSError as error:
+        raise _cannot_write(root, error) from error
+
+
+def remove_unbegun(folder: Path) -> bool:
+    """Remove the folder of a run whose journal has no record, if it is one; whether it was."""
+    journal = folder / JOURNAL_NAME
+    try:
+        if journal.exists() and b"\n" in journal.read_bytes():
+            return False
+        journal.unlink(missing_ok=True)
+        folder.rmdir()
+    except OSError:  # then it stays: what ended the run is to be told, and not this
+        return False
+    return True
 
 
 def make_run_folder(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from c10cli.bench.result import Skipped, case_id
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
 from c10cli.manifest.link import Candidate, LinkedOperator, Registry
 from c10cli.verify.inputs import CasePoint, case_points
-from c10cli.verify.same_manifest import manifest_digest
+from c10cli.verify.same_manifest import file_digests, manifest_digest
 
 __all__ = ["Batch", "Plan", "make_plan", "point_id"]
 
@@ -56,16 +56,22 @@ class Plan:
 
     Args:
         digest: of the manifest that the places of the points are in.
+        files: a digest of each file of the manifest; see `file_digests`.
     """
 
     batches: tuple[Batch, ...]
     skipped: tuple[Skipped, ...]
     digest: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def case_count(self) -> int:
         """How many cases there are to measure."""
         return sum(len(batch.points) for batch in self.batches)
+
+    def case_ids(self) -> set[str]:
+        """The identities of the cases to measure."""
+        return {batch.case_id(point) for batch in self.batches for _, point in batch.points}
 
 
 def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[str] = ()) -> Plan:
@@ -102,7 +108,8 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[
     idle = [pattern for pattern in select if not any(_matches(identity, pattern) for identity in known)]
     if idle or not selected:
         raise _nothing_selected(idle, known)
-    return Plan(tuple(batches), tuple(skipped), manifest_digest(registry.manifest))
+    manifest = registry.manifest
+    return Plan(tuple(batches), tuple(skipped), manifest_digest(manifest), file_digests(manifest))
 
 
 def _refuse_repeats(identities: Sequence[str]) -> None:

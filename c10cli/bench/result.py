@@ -58,6 +58,7 @@ class CaseResult:
         flops: arithmetic operations of one call, by the same.
         max_rss_bytes: the most memory that the child process held.
         checks: what was checked, and how it came out.
+        sources: what the kernel and its reference were imported from, and a digest of each; see `Sources`.
     """
 
     operator: str
@@ -76,6 +77,7 @@ class CaseResult:
     flops: float | None = None
     max_rss_bytes: int | None = None
     checks: Mapping[str, object] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.status != "ok" and (self.samples or self.ladder):
@@ -132,7 +134,7 @@ class CaseResult:
         """The result as JSON-ready data; what follows from the samples is added for other readers."""
         data: dict[str, object] = {"id": self.id}
         data |= {name: getattr(self, name) for name in _PLAIN_FIELDS}
-        data |= {"point": dict(self.point), "checks": dict(self.checks)}
+        data |= {"point": dict(self.point), "checks": dict(self.checks), "sources": dict(self.sources)}
         data |= _samples_to_dict(self.samples) if self.samples else {}
         data["ladder"] = {rung: _samples_to_dict(samples) for rung, samples in self.ladder.items()}
         interval, dispatcher = self.interval_ns, self.dispatcher
@@ -161,6 +163,7 @@ class CaseResult:
                 **{name: data[name] for name in _PLAIN_FIELDS},
                 point=dict(data["point"]),
                 checks=dict(data["checks"]),
+                sources=dict(data.get("sources", {})),  # which the first writers left out
                 samples=_samples_from_dict(data) if data.get("samples_ns") else None,
                 ladder={rung: _samples_from_dict(samples) for rung, samples in data["ladder"].items()},
             )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from c10cli.bench.clock import utc_now
 from c10cli.bench.environment import Environment, read_environment, read_load
-from c10cli.bench.journal import Journal, write_latest
+from c10cli.bench.journal import Journal, make_root, make_run_folder, write_latest
 from c10cli.bench.plan import Batch, Plan
 from c10cli.bench.result import CaseResult, RunResult
-from c10cli.errors import BenchError, Diagnostic
 from c10cli.verify.child import Ended, run_items
 from c10cli.verify.inputs import CasePoint
 
@@ -37,30 +37,29 @@ class Options:
     seed: int = 0
 
 
-def start_run(folder: Path, plan: Plan, options: Options, command: str, registry: Path) -> RunResult:
-    """A run that has measured nothing yet: where, when, on what, and what is left out."""
+def start_run(
+    root: Path, plan: Plan, options: Options, command: str, registry: Path
+) -> tuple[Path, RunResult]:
+    """A run that has measured nothing yet, and its folder under *root*: when, on what, what is left out.
+
+    Raises:
+        ReportError: the folder cannot be made (C10E701).
+    """
+    make_root(root)
+    # Before the folder: reading the machine takes seconds, and a run that is
+    # interrupted meanwhile has nothing to keep.
+    environment = _environment(plan)
+    folder = make_run_folder(root)
     described = {
         **asdict(options),
         "command": command,
         "registry": str(registry),
-        "digest": plan.digest,
+        "registry_path": os.path.realpath(registry),
+        "files": dict(plan.files),
         "cases": plan.case_count,
     }
-    return RunResult(
-        folder.name, utc_now().isoformat(timespec="seconds"), _environment(plan), described, (), plan.skipped
-    )
-
-
-def check_same_registry(run: RunResult, plan: Plan) -> None:
-    """Refuse to go on with *run* where the manifest is not the one that it began with.
-
-    Raises:
-        BenchError: C10E604.
-    """
-    if run.plan.get("digest", plan.digest) != plan.digest:
-        fact = f"`{run.plan.get('registry')}` was changed since run `{run.run_id}` began"
-        note = "its cases would be of two registries"
-        raise BenchError(Diagnostic("C10E604", fact, notes=(note,), help="begin a new run"))
+    created = utc_now().isoformat(timespec="seconds")
+    return folder, RunResult(folder.name, created, environment, described, (), plan.skipped)
 
 
 def _environment(plan: Plan) -> Environment:

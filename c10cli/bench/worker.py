@@ -12,6 +12,7 @@ from c10cli.bench.plan import point_id
 from c10cli.bench.result import CaseResult, Status
 from c10cli.bench.rungs import make_operator, make_rounds
 from c10cli.bench.sampling import Budget, Samples, WarmUpRule
+from c10cli.bench.sources import Sources
 from c10cli.bench.steady import find_observers, steady_state
 from c10cli.bench.timed_path import TimedPath
 from c10cli.dispatch import DispatchKey, OpKernel
@@ -21,7 +22,7 @@ from c10cli.manifest.link import Candidate, LinkedOperator, load_registry
 from c10cli.verify.checked import as_kernel_error
 from c10cli.verify.child import Fields, serve
 from c10cli.verify.cost import evaluate_cost
-from c10cli.verify.inputs import Arguments, CasePoint, case_points, copy_tensors, place_arguments, shapes_text
+from c10cli.verify.inputs import Arguments, CasePoint, case_points, is_of_case, place_case, shapes_text
 from c10cli.verify.reference import Expectation, check_kernel, expect
 from c10cli.verify.same_manifest import check_same
 
@@ -70,15 +71,18 @@ def prepare(fields: Fields) -> Callable[[int], Fields]:
         if found != wanted:
             fact = f"the manifest has {found} where `{wanted}` was to be measured"
             raise BenchError(Diagnostic("C10E604", fact, help="begin the run again"))
-    return lambda place: _Case(linked, candidate, points[place], job).measure().to_dict()
+    sources = Sources(registry.manifest.folder)
+    return lambda place: _Case(linked, candidate, points[place], job, sources).measure().to_dict()
 
 
 class _Case:
     """One case on its way to a result."""
 
-    def __init__(self, linked: LinkedOperator, candidate: Candidate, point: CasePoint, job: Job) -> None:
+    def __init__(
+        self, linked: LinkedOperator, candidate: Candidate, point: CasePoint, job: Job, sources: Sources
+    ) -> None:
         self._linked, self._kernel = linked, candidate.kernel
-        self._point, self._job = point, job
+        self._point, self._job, self._sources = point, job, sources
         # What is known of the result so far.
         self._result = CaseResult(
             str(linked.decl.name),
@@ -108,9 +112,10 @@ class _Case:
         decl, key, seed = self._linked.decl, self._job.dispatch_key, self._job.seed
         bound = self._linked.bind(self._kernel)
         expectation = expect(decl, self._point, seed=seed)
+        self._read_sources()  # just imported, and so as they are on the disk
         cost_fault = self._describe(expectation.arguments)
         # Copies, because the contents of what is timed will be changed.
-        timed = place_arguments(copy_tensors(expectation.arguments), key, self._kernel.arrays)
+        timed = place_case(decl, self._point, expectation.arguments, key, self._kernel.arrays)
         operator = make_operator(decl.schema, bound, key)
         path = TimedPath(decl, self._job.variant, operator.call, timed, key, self._kernel.arrays)
         self._check(bound, expectation)
@@ -125,6 +130,7 @@ class _Case:
         checks["follows"] = path.check_follows(expectation, seed=seed + 1)
         checks |= {"observers": observers} if observers else {}
         checks |= {"cost": cost_fault} if cost_fault else {}
+        self._read_sources()  # a kernel may import more when it is called
         return replace(
             self._result,
             samples=ladder["call"],
@@ -132,6 +138,12 @@ class _Case:
             max_rss_bytes=max_rss_bytes(),
             checks=checks,
         )
+
+    def _read_sources(self) -> None:
+        """Enter what has been imported for the case by now."""
+        named = (self._kernel.entry_point, self._kernel.cache, self._linked.decl.reference)
+        sources = self._sources.loaded(entry for entry in named if entry is not None)
+        self._result = replace(self._result, sources=sources)
 
     def _describe(self, arguments: Arguments) -> str:
         """Enter shapes and cost; what is wrong with the cost, which is no fault of the kernel."""
@@ -168,8 +180,11 @@ class _Case:
 
 def _status_of(error: C10Error) -> Status:
     """What a case is called that *error* ended."""
-    if isinstance(error.__cause__, MemoryError):
+    # torch calls that of a device so, and has no `MemoryError`.
+    if isinstance(error.__cause__, MemoryError) or type(error.__cause__).__name__ == "OutOfMemoryError":
         return "out-of-memory"
+    if is_of_case(error) or error.code == "C10E607":  # nothing that the kernel could do about
+        return "skipped"
     broke_its_promise = isinstance(error, KernelError) and error.code not in ("C10E501", "C10E508")
     return "wrong" if broke_its_promise else "crashed"
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from c10cli.arrays.devices import device_of
 from c10cli.cli.call_words import CallOptions, CallWords, bind_words, place_bound, with_candidates
 from c10cli.cli.session import short_path
 from c10cli.cli.streams import stdout_to_stderr
@@ -273,16 +272,11 @@ def _table(
     return tuple(
         KeyRows(
             key,
-            _device_reason(linked, key) or ("" if key == chosen else elsewhere),
+            linked.device(key).reason or ("" if key == chosen else elsewhere),
             _rows(linked.candidates[key], variant if key == chosen else None),
         )
         for key in keys
     )
-
-
-def _device_reason(linked: LinkedOperator, key: str) -> str:
-    taken = next((c for c in linked.candidates[key] if c.taken), None)
-    return (taken.kernel.device if taken else device_of(key)).reason
 
 
 def _rows(candidates: tuple[Candidate, ...], variant: str | None) -> tuple[Row, ...]:

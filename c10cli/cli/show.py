@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from c10cli.arrays.devices import device_of
 from c10cli.cli.session import Session, command as c10_command, complete_operator, short_path
 from c10cli.manifest.entry_point import EntryPoint
 from c10cli.manifest.link import Candidate, LinkedOperator
@@ -41,7 +40,7 @@ def _lines(linked: LinkedOperator) -> list[str]:
     lines += [f"  {returned}" for returned in decl.schema.returns] or ["  nothing"]
     lines += ["", f"Dispatch table (the key comes from {_deciding(linked)})"]
     for key, candidates in linked.candidates.items():
-        device = device_of(key)
+        device = linked.device(key)
         lines.append(f"  {key}" + ("" if device.available else f"  (no tensors here: {device.reason})"))
         lines += [f"    {line}" for candidate in candidates for line in _candidate_lines(candidate)]
     lines += [] if linked.candidates else ["  no kernels"]
@@ -147,8 +146,8 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
         "table": [
             {
                 "key": key,
-                "device": device_of(key).available,
-                "device_reason": device_of(key).reason or None,
+                "device": linked.device(key).available,
+                "device_reason": linked.device(key).reason or None,
                 "candidates": [_candidate_dict(candidate) for candidate in candidates],
             }
             for key, candidates in linked.candidates.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from c10cli.arrays.devices import is_installed
+from c10cli.arrays.devices import Device, device_of, is_installed
 from c10cli.arrays.torch_words import with_torch_objects
 from c10cli.dispatch import Dispatcher, DispatchKey, OperatorHandle
 from c10cli.dispatch.kernel import BoundKernel, CacheCreator, KernelFunction, bind_kernel
@@ -119,6 +119,11 @@ class LinkedOperator:
         raise UnknownOperatorError(
             Diagnostic("C10E412", fact, help=did_you_mean(name, known) or todo), variant=name
         )
+
+    def device(self, dispatch_key: str) -> Device:
+        """What this machine has for the tensors of the kernel that serves *dispatch_key*."""
+        taken = next((c for c in self.candidates.get(dispatch_key, ()) if c.taken), None)
+        return taken.kernel.device if taken else device_of(dispatch_key)
 
     def bind(self, kernel: KernelDecl) -> BoundKernel:
         """*kernel* of this operator, imported and checked against the schema.

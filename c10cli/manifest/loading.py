@@ -24,8 +24,8 @@ from c10cli.manifest.entry_point import EntryPoint
 __all__ = ["load_entry_point"]
 
 # The packages of manifests' folders are called so; messages leave that out.
-_ROOT = "_c10_registry_"
-_PRIVATE = re.compile(rf"{_ROOT}\w+\.")
+KERNEL_PACKAGES = "_c10_registry_"
+_PRIVATE = re.compile(rf"{KERNEL_PACKAGES}\w+\.")
 
 
 def load_entry_point(entry_point: EntryPoint) -> Any:
@@ -112,7 +112,7 @@ _kernel_files = _KernelFiles()
 
 
 def _root_package(folder: Path) -> str:
-    name = f"{_ROOT}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+    name = f"{KERNEL_PACKAGES}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
     if name not in sys.modules:
         package = ModuleType(name, f"Kernels below {folder}.")
         package.__path__ = [str(folder)]
@@ -140,7 +140,7 @@ def _import_failed(entry_point: EntryPoint, error: BaseException) -> Registratio
 def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str]:
     """The reason, and what to do about it."""
     missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
-    if missing.startswith(_ROOT):
+    if missing.startswith(KERNEL_PACKAGES):
         file = f"{'/'.join(missing.split('.')[1:])}.py"
         return f"there is no `{file}`", "add the file, or correct the import"
     text = _PRIVATE.sub("", error_text(error))

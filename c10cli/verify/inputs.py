@@ -17,7 +17,7 @@ from c10cli.arrays.placement import place
 from c10cli.dispatch.describe import describe
 from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.tensor_types import is_tensor
-from c10cli.errors import ArgumentError, Diagnostic, ManifestError, Span
+from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Span
 from c10cli.manifest.model import CaseDecl, OperatorDecl
 from c10cli.schema import Argument, types as schema_types
 
@@ -87,7 +87,12 @@ def _findings_at(span: Span, point: CasePoint) -> Iterator[None]:
         if argument in point.case.inputs:
             span = point.case.node.child("inputs").span(argument)
         placed = [replace(d, span=span).with_notes(f"in case {point.label}") for d in error.diagnostics]
-        raise type(error)(*placed, **error.facts) from (error.__cause__ or error)
+        raise type(error)(*placed, **error.facts, case=point.label) from (error.__cause__ or error)
+
+
+def is_of_case(error: C10Error) -> bool:
+    """Whether *error* says that the arguments of a case cannot be made, which is no fault of a kernel."""
+    return "case" in error.facts
 
 
 def as_argument(argument: Argument, value: Any, dtype: str) -> Any:
@@ -125,8 +130,43 @@ def place_arguments(arguments: Arguments, dispatch_key: DispatchKey | str, libra
 
     Raises:
         DispatchError: C10E607, this machine can make none.
+        ArgumentError: C10E405, the library makes none of such an array.
     """
     return {name: _placed(value, dispatch_key, library) for name, value in arguments.items()}
+
+
+def place_case(
+    decl: OperatorDecl,
+    point: CasePoint,
+    arguments: Arguments,
+    dispatch_key: DispatchKey | str,
+    library: str = "",
+) -> Arguments:
+    """Copies of *arguments*, those of *point*, as tensors of *dispatch_key*; see `place_arguments`.
+
+    Raises:
+        DispatchError: C10E607, this machine can make none.
+        ArgumentError: C10E405, the library makes none of such an array; the
+            case is at fault, and told at its place in the manifest.
+    """
+    placed = {}
+    for name, value in copy_tensors(arguments).items():
+        try:
+            placed[name] = _placed(value, dispatch_key, library)
+        except ArgumentError as error:
+            what = f"case {point.label} of `{decl.name}` cannot be made"
+            span = _span_of_array(point, name, value)
+            told = [replace(d, message=f"{what}: {d.message}", span=span) for d in error.diagnostics]
+            raise ArgumentError(*told, **error.facts, case=point.label) from (error.__cause__ or error)
+    return placed
+
+
+def _span_of_array(point: CasePoint, name: str, value: Any) -> Span:
+    """Where the manifest asks for the array: the dtype of the case if it has that, or else the input."""
+    node, names = point.case.node, {describe(array).partition("[")[0] for array in tensors_of(value)}
+    if point.dtype in names and "dtypes" in node.value:
+        return node.child("dtypes").span(point.case.dtypes.index(point.dtype))
+    return node.child("inputs").span(name) if name in point.case.inputs else point.case.span
 
 
 def _placed(value: Any, dispatch_key: DispatchKey | str, library: str) -> Any:

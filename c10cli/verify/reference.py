@@ -21,7 +21,7 @@ from c10cli.verify.inputs import (
     copied,
     copy_tensors,
     make_arguments,
-    place_arguments,
+    place_case,
 )
 from c10cli.verify.results import Call, KeptCall, check_results
 
@@ -128,11 +128,11 @@ def check_kernel(
     Raises:
         KernelError: the call breaks what the schema promises; see `call_checked`.
             Its cause is what the kernel raised.
-        DispatchError: C10E607, this machine makes no tensor of *dispatch_key*.
+        DispatchError, ArgumentError: the arguments cannot be made; see `place_case`.
     """
 
     def call() -> Call:
-        arguments = place_arguments(copy_tensors(expectation.arguments), dispatch_key, arrays)
+        arguments = place_case(decl, expectation.point, expectation.arguments, dispatch_key, arrays)
         returns = call_checked(decl.schema, kernel, function, arguments)
         check_results(decl.schema, kernel, arguments, returns)
         return Call(arguments, returns)

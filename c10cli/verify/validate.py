@@ -227,6 +227,7 @@ class _Checking:
             return
         validation.bound += 1
         validation.cases += answer["compared"]
+        reason = reason or answer["not_here"]
         if reason or not answer["cases"]:
             none = "no case could be made" if answer["shared"] else "the operator has no cases"
             self._skip(place, "run", reason or none)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from c10cli.manifest.link import Candidate, LinkedOperator, load_registry
 from c10cli.manifest.model import KernelDecl, OperatorDecl
 from c10cli.verify.child import Fields, serve
 from c10cli.verify.cost import evaluate_cost
-from c10cli.verify.inputs import CasePoint, case_points
+from c10cli.verify.inputs import CasePoint, case_points, is_of_case
 from c10cli.verify.reference import Expectation, check_kernel, expect
 from c10cli.verify.same_manifest import check_same
 from c10cli.verify.surroundings import Surroundings
@@ -22,8 +23,9 @@ def prepare(job: Fields) -> Callable[[int], Fields]:
     """The function that checks the kernel at a place.
 
     It gives whether the kernel could be bound, the number of cases run, what
-    is wrong with the kernel under ``findings``, and what is wrong with the
-    operator's reference or cases, and so with no kernel, under ``shared``.
+    is wrong with the kernel under ``findings``, what is wrong with the
+    operator's reference or cases, and so with no kernel, under ``shared``, and
+    under ``not_here`` why this machine turned out to make none of its tensors.
     """
     registry = load_registry(job["registry"])
     check_same(registry.manifest, job["digest"])
@@ -89,11 +91,13 @@ class _Checked:
     Args:
         cases: calls made.
         compared: those of them whose results were compared with the reference's.
+        not_here: why none can be made, which only showed when the first was to be.
     """
 
     bound: bool = False
     cases: int = 0
     compared: int = 0
+    not_here: str = ""
     findings: list[Diagnostic] = field(default_factory=list)
     shared: list[Diagnostic] = field(default_factory=list)
 
@@ -102,6 +106,7 @@ class _Checked:
             "bound": self.bound,
             "cases": self.cases,
             "compared": self.compared,
+            "not_here": self.not_here,
             "findings": [d.as_dict() for d in _counted(self.findings, by_message=True)],
             "shared": [d.as_dict() for d in _counted(self.shared)],
         }
@@ -112,17 +117,23 @@ def _counted(findings: list[Diagnostic], *, by_message: bool = False) -> list[Di
 
     Args:
         by_message: tell findings apart by what they say before the first
-            colon too; the numbers and a kernel's own words come after it.
+            colon too, values left out; the numbers and a kernel's own words
+            come after it.
     """
     groups: dict[tuple[str, ...], list[Diagnostic]] = {}
     for finding in findings:
-        kind = finding.message.partition(": ")[0] if by_message else ""
+        kind = _VALUE.sub("", finding.message.partition(": ")[0]) if by_message else ""
         groups.setdefault((finding.code, str(finding.span), kind), []).append(finding)
     return [
         first.with_notes(f"{len(rest)} more case{'s' * (len(rest) > 1)} in the same way") if rest else first
         for first, *rest in groups.values()
     ]
 
+
+# What `describe` says of a value, which may differ from case to case: `float32[2, 3]`, `float 1.5`.
+_VALUE = re.compile(
+    r"\b\w+\[[^\]]*\]|\b(?:int|float|complex) \S+|\b\w+ of \d+\b|\b\d+ values?\b|\b(?:True|False)\b"
+)
 
 ExpectationOf = Callable[[LinkedOperator, int, CasePoint], "Expectation | C10Error"]
 
@@ -162,12 +173,18 @@ def _run(
         if point.case.bench:
             checked.shared += _cost_findings(linked.decl, expectation)
         twice = not checked.cases
-        checked.cases += 1
-        checked.compared += expectation.returns is not None
         try:
             found = check_kernel(linked.decl, name, kernel, key, expectation, arrays=arrays, twice=twice)
         except C10Error as error:
+            if error.code == "C10E607":
+                checked.not_here = error.diagnostics[0].message
+                return
+            if is_of_case(error):
+                checked.shared += error.diagnostics
+                continue
             found = error.diagnostics
+        checked.cases += 1
+        checked.compared += expectation.returns is not None
         checked.findings += [d if d.span else replace(d, span=candidate.kernel.span) for d in found]
 
 

@@ -174,6 +174,40 @@ def test_a_library_that_is_not_installed_says_so(driver, monkeypatch, key, libra
     assert device_of(key, library).reason == f"package `{library}` is not installed"
 
 
+@pytest.mark.parametrize(
+    ("platforms", "left_out"),
+    [
+        (None, set()),
+        ("", set()),
+        ("cpu", {"CUDA"}),
+        ("cuda", {"CPU", "SparseCPU"}),
+        ("gpu", {"CPU", "SparseCPU"}),
+        ("cuda,cpu", set()),
+        ("tpu,cpu", {"CUDA"}),
+        ("nope", {"CPU", "SparseCPU", "CUDA"}),
+    ],
+)
+@pytest.mark.parametrize("imported", [True, False])
+def test_what_jax_is_told_to_leave_out_has_no_device(driver, monkeypatch, platforms, left_out, imported):
+    driver()
+    monkeypatch.setattr(devices, "is_installed", lambda package: True)
+    monkeypatch.delitem(sys.modules, "jax", raising=False)  # which is asked without being imported
+    if imported:  # then what it was told meanwhile counts
+        jax = SimpleNamespace(config=SimpleNamespace(jax_platforms=platforms))
+        monkeypatch.setitem(sys.modules, "jax", jax)
+        monkeypatch.setenv("JAX_PLATFORMS", "of the start")
+    elif platforms is None:
+        monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    else:
+        monkeypatch.setenv("JAX_PLATFORMS", platforms)
+    found = {key: device_of(key, "jax") for key in ("CPU", "SparseCPU", "CUDA")}
+    assert {key for key, device in found.items() if not device.available} == left_out
+    for key in left_out:
+        what = "CUDA" if key == "CUDA" else "the CPU"
+        assert found[key].reason == f"JAX_PLATFORMS leaves out {what}"
+        assert f"add `{'cuda' if key == 'CUDA' else 'cpu'}` to JAX_PLATFORMS" in found[key].help
+
+
 @pytest.mark.parametrize("library", ["torch", "cupy", "jax"])
 def test_a_library_of_cuda_needs_the_driver_first(driver, library):
     driver(count=0)

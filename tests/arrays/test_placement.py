@@ -64,6 +64,79 @@ def test_a_tensor_of_a_library_never_heard_of_is_read_by_protocol_without_a_copy
     assert np.shares_memory(read, array)
 
 
+@pytest.mark.parametrize("kind", [KeyError, AssertionError, ZeroDivisionError, OSError, LookupError])
+def test_a_tensor_that_raises_whatever_when_it_is_read_is_refused_with_the_cause(kind):
+    class Lazy:
+        def __array__(self, dtype=None, copy=None):
+            raise kind("not computed")
+
+    with pytest.raises(ArgumentError, match="not computed") as caught:
+        to_numpy(Lazy())
+    assert caught.value.code == "C10E408"
+    assert type(caught.value.__cause__) is kind
+
+
+def test_an_interruption_while_a_tensor_is_read_goes_on():
+    class Slow:
+        def __array__(self, dtype=None, copy=None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        to_numpy(Slow())
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (AssertionError(), "AssertionError: no message"),
+        (RuntimeError("no driver\nand a page"), "RuntimeError: no driver"),
+        (ImportError("no such symbol"), "ImportError: no such symbol"),
+        (TypeError("no number"), "TypeError: no number"),
+    ],
+)
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_library_that_fails_to_make_a_tensor_says_why(monkeypatch, error, reason, alone):
+    def fails(array):
+        if array.size > 1 or not alone:
+            raise error
+        return array
+
+    monkeypatch.setitem(placement._PLACERS, ("CPU", "numpy"), fails)
+    with pytest.raises(ArgumentError if alone else DispatchError) as caught:
+        place(np.ones((2, 3)), "CPU")
+    (told,) = caught.value.diagnostics
+    assert caught.value.__cause__ is error
+    fact = "numpy makes no CPU array of float64[2, 3]" if alone else "no CPU tensor can be made here"
+    assert (told.code, told.message) == ("C10E405" if alone else "C10E607", f"{fact}: {reason}")
+
+
+def test_memory_that_runs_out_while_a_tensor_is_made_stays_that(monkeypatch):
+    def fails(array):
+        raise MemoryError
+
+    monkeypatch.setitem(placement._PLACERS, ("CPU", "numpy"), fails)
+    with pytest.raises(MemoryError):
+        place(np.ones(1), "CPU")
+
+
+def test_a_key_that_a_setting_leaves_out_is_refused_with_what_to_do(monkeypatch):
+    device = Device("CPU", "jax", "a setting leaves it out", "change the setting")
+    monkeypatch.setattr(placement, "device_of", lambda key, library: device)
+    with pytest.raises(DispatchError) as caught:
+        place(np.ones(1), "CPU", "jax")
+    (told,) = caught.value.diagnostics
+    assert (told.code, told.help) == ("C10E607", "change the setting")
+    assert told.message == "no CPU tensor can be made here: a setting leaves it out"
+
+
+@pytest.mark.needs("scipy")
+def test_an_array_that_scipy_makes_no_sparse_one_of_is_refused():
+    with pytest.raises(ArgumentError) as caught:
+        place(np.ones((2, 2, 2)), "SparseCPU")
+    assert caught.value.code == "C10E405"
+    assert "scipy makes no SparseCPU array of float64[2, 2, 2]: " in str(caught.value)
+
+
 @pytest.mark.parametrize("value", [object(), type("Broken", (ByDlpack,), {"__dlpack__": None})(np.ones(1))])
 def test_what_cannot_be_read_is_refused_by_type(value):
     with pytest.raises(ArgumentError) as caught:

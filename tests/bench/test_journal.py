@@ -8,8 +8,10 @@ from c10cli.bench.journal import (
     JOURNAL_NAME,
     Journal,
     find_run_folder,
+    make_root,
     make_run_folder,
     read_journal,
+    remove_unbegun,
     write_latest,
 )
 from c10cli.errors import BenchError, ReportError
@@ -120,6 +122,37 @@ def test_a_run_folder_below_a_file_cannot_be_made(tmp_path):
     with pytest.raises(ReportError) as caught:
         make_run_folder(tmp_path / "reports")
     assert caught.value.code == "C10E701"
+
+
+def test_the_folder_of_all_runs_is_made_once(tmp_path):
+    for _ in range(2):
+        make_root(tmp_path / "a" / "reports")
+        assert list((tmp_path / "a" / "reports").iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["a file", "below a file", "not writable"])
+def test_a_folder_of_all_runs_that_takes_none_is_refused_at_once(tmp_path, monkeypatch, kind):
+    root = tmp_path / "reports"
+    if kind == "not writable":
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+    else:
+        root.write_text("")
+    with pytest.raises(ReportError) as caught:
+        make_root(root / "deeper" if kind == "below a file" else root)
+    assert caught.value.code == "C10E701"
+
+
+def test_the_folder_of_a_run_without_a_record_is_removed_and_no_other(tmp_path):
+    for name in ("empty", "opened", "begun", "used"):
+        (tmp_path / name).mkdir()
+    Journal(tmp_path / "opened").close()
+    (tmp_path / "used" / "notes").write_text("")
+    with Journal(tmp_path / "begun") as journal:
+        journal.append({"kind": "run"})
+    removed = [name for name in ("empty", "opened", "begun", "used") if remove_unbegun(tmp_path / name)]
+    assert removed == ["empty", "opened"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "used"]
+    assert (tmp_path / "used" / "notes").exists()
 
 
 def make_run(root, token):

@@ -41,6 +41,7 @@ def test_a_plan_holds_every_timed_case_of_every_kernel_with_a_device(registry):
     plan = make_plan(registry)
     assert ids(plan) == small("fast") + small("plain")
     assert plan.case_count == 8
+    assert plan.case_ids() == {*small("fast"), *small("plain")}
 
 
 def test_a_batch_is_one_kernel(registry):

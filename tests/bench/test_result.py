@@ -38,6 +38,7 @@ TIMED = CaseResult(
     flops=32.0,
     max_rss_bytes=50_000_000,
     checks={"before": "ok", "after": "ok"},
+    sources={"kernels/add.py": "0123456789abcdef"},
 )
 WRONG = CaseResult(
     "c10::mul",
@@ -120,12 +121,19 @@ def test_a_written_case_carries_its_figures_for_other_readers():
         {"point": None},
         {"ladder": [1]},
         {"iterations": "many"},
+        {"sources": 7},
     ],
 )
 def test_a_case_of_another_form_is_refused(broken):
     with pytest.raises(BenchError) as caught:
         CaseResult.from_dict({**TIMED.to_dict(), **broken})
     assert caught.value.code == "C10E603"
+
+
+def test_a_case_of_an_older_version_has_no_sources():
+    data = TIMED.to_dict()
+    del data["sources"]
+    assert CaseResult.from_dict(data) == replace(TIMED, sources={})
 
 
 def test_a_missing_field_is_named():

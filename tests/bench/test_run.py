@@ -11,12 +11,12 @@ import pytest
 from c10cli import ManifestError, load_registry
 from c10cli.bench import run as module
 from c10cli.bench.environment import read_environment
-from c10cli.bench.journal import JOURNAL_NAME, Journal, find_run_folder, make_run_folder, read_journal
+from c10cli.bench.journal import JOURNAL_NAME, Journal, find_run_folder, read_journal
 from c10cli.bench.plan import Plan, make_plan
 from c10cli.bench.result import CaseResult, RunResult
 from c10cli.bench.run import Options, run_plan, start_run
 from c10cli.verify.child import Ended
-from c10cli.verify.same_manifest import manifest_digest
+from c10cli.verify.same_manifest import file_digests
 
 KERNELS = """\
 import ctypes, os, subprocess, sys, threading, time
@@ -96,10 +96,12 @@ def _no_probe():
 
 
 def measure(path, folder, select=(), earlier=None, events=None):
-    """A run as the command makes it; resumed from *earlier*, where given."""
+    """A run as the command makes it below *folder*; resumed from *earlier* in it, where given."""
     done = [case.id for case in earlier.cases if case.status == "ok"] if earlier else []
     plan = make_plan(load_registry(path), select, done=done)
-    run = earlier or start_run(folder, plan, QUICK, "c10 bench", path)
+    run = earlier
+    if run is None:
+        folder, run = start_run(folder, plan, QUICK, "c10 bench", path)
     with Journal(folder) as journal:
         return run_plan(run, plan, path, QUICK, journal, (events if events is not None else []).append)
 
@@ -108,10 +110,11 @@ def measure(path, folder, select=(), earlier=None, events=None):
 def faulty(tmp_path_factory):
     """One run over kernels that fail in every way: the registry, its folder, the run, its events."""
     root = tmp_path_factory.mktemp("faulty")
-    path, folder, events = write_registry(root, STATUSES), make_run_folder(root / "reports"), []
+    path, reports, events = write_registry(root, STATUSES), root / "reports", []
     # One case is enough of most of them; one shows that the next case is still measured.
     select = ["/a/", "exits/b/"]
-    return path, folder, measure(path, folder, select, events=events), events
+    run = measure(path, reports, select, events=events)
+    return path, reports / run.run_id, run, events
 
 
 @pytest.mark.parametrize("name", STATUSES)
@@ -164,7 +167,8 @@ def test_the_start_says_what_was_asked_for(faulty):
         "seed": 0,
         "command": "c10 bench",
         "registry": str(path),
-        "digest": manifest_digest(load_registry(path).manifest),
+        "registry_path": os.path.realpath(path),
+        "files": file_digests(load_registry(path).manifest),
         "cases": 12,
     }
     assert run.created.endswith("+00:00")
@@ -192,6 +196,21 @@ def test_going_on_measures_only_what_is_not_right_yet_and_what_was_asked_for(fau
     assert RunResult.from_records(read_journal(folder)).cases == resumed.cases
 
 
+def test_right_cases_say_what_they_were_measured_from(faulty):
+    right = [case for case in faulty[2].cases if case.status == "ok"]
+    assert {tuple(case.sources) for case in right} == {("k.py",)}
+
+
+def test_a_run_has_no_folder_before_its_machine_is_read(tmp_path, monkeypatch):
+    def interrupt(_plan):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_environment", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        measure(write_registry(tmp_path, ["right"]), tmp_path / "reports")
+    assert list((tmp_path / "reports").iterdir()) == []
+
+
 def test_the_machine_is_read_in_a_process_of_its_own():
     environment = read_environment(module.Path.cwd())
     asked = []
@@ -212,9 +231,9 @@ _environment = module._environment
 
 
 def test_a_manifest_that_is_edited_during_the_run_ends_it_with_one_error(tmp_path):
-    path, folder = write_registry(tmp_path, ["right", "raises"]), make_run_folder(tmp_path / "reports")
+    path = write_registry(tmp_path, ["right", "raises"])
     plan = make_plan(load_registry(path))
-    run = start_run(folder, plan, QUICK, "c10 bench", path)
+    folder, run = start_run(tmp_path / "reports", plan, QUICK, "c10 bench", path)
 
     def edit(event):
         if isinstance(event, CaseResult) and event.variant == "right":

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from c10cli import BenchError, ManifestError
+from c10cli.arrays import placement
 from c10cli.bench import rungs
 from c10cli.bench.result import CaseResult
 from c10cli.bench.worker import prepare
@@ -221,7 +222,35 @@ def test_inputs_larger_than_memory_are_out_of_memory(measure):
 
 def test_inputs_that_cannot_be_made_are_told(measure):
     case = measure("right", place=2)
-    assert (case.status, case.code, case.case) == ("crashed", "C10E110", "broken")
+    assert (case.status, case.code, case.case) == ("skipped", "C10E110", "broken")
+
+
+@pytest.mark.parametrize(
+    ("error", "largest", "status", "code"),
+    [
+        (RuntimeError("no platform"), 0, "skipped", "C10E607"),
+        (TypeError("no such dtype"), 1, "skipped", "C10E405"),
+        (type("OutOfMemoryError", (RuntimeError,), {})("full"), 1, "out-of-memory", "C10E405"),
+        (MemoryError("full"), 0, "out-of-memory", "C10E606"),
+    ],
+)
+def test_tensors_that_cannot_be_made_are_no_fault_of_the_kernel(
+    measure, monkeypatch, error, largest, status, code
+):
+    def fails(array):
+        if array.size > largest:
+            raise error
+
+    monkeypatch.setitem(placement._PLACERS, ("CPU", "numpy"), fails)
+    case = measure("right", operator="t::g")
+    assert (case.status, case.code, case.samples) == (status, code, None)
+    assert str(error) in case.reason
+
+
+def test_a_case_says_which_sources_it_was_measured_from(measure):
+    own = {name for name in measure("right").sources if not name.startswith("..")}
+    assert own == {"k.py"}
+    assert measure("right", place=2).sources == {}
 
 
 def test_without_a_reference_that_is_said_beside_the_time(measure):

@@ -2,13 +2,17 @@ import numpy as np
 import pytest
 
 from c10cli import ArgumentError, DispatchError, ManifestError
+from c10cli.errors import Diagnostic
 from c10cli.manifest.load import require_manifest
+from c10cli.verify import inputs
 from c10cli.verify.inputs import (
     as_argument,
     case_points,
     copy_tensors,
+    is_of_case,
     make_arguments,
     place_arguments,
+    place_case,
     shapes_text,
     tensors_of,
 )
@@ -136,6 +140,44 @@ def test_placing_where_no_tensor_can_be_made_is_refused():
     with pytest.raises(DispatchError) as caught:
         place_arguments({"x": np.ones(1)}, "XLA")
     assert caught.value.code == "C10E607"
+
+
+def refuse(array, *_):
+    raise ArgumentError(Diagnostic("C10E405", f"no {array.dtype}"))
+
+
+@pytest.mark.parametrize(
+    ("case", "place"),
+    [
+        ("{name: s, dtypes: [int8, float32], inputs: {x: 'ones(1)'}}", "float32"),
+        ("{name: s, inputs: {x: 'ones(1)'}}", "'ones(1)'"),
+        ("{name: s, dtypes: [float32], inputs: {x: 'arange(3) > 1'}}", "'arange(3) > 1'"),
+    ],
+    ids=["the dtype of the case", "no dtype given", "a dtype of its own"],
+)
+def test_a_case_that_a_library_makes_no_array_of_is_found_at_what_asks_for_it(
+    declare, monkeypatch, case, place
+):
+    decl = declare("t::f(Tensor x) -> Tensor", case)
+    *_, point = case_points(decl)
+    monkeypatch.setattr(inputs, "place", refuse)
+    arguments = {"x": np.ones(1, np.float32 if "arange" not in case else np.bool_)}
+    with pytest.raises(ArgumentError) as caught:
+        place_case(decl, point, arguments, "CPU")
+    (finding,) = caught.value.diagnostics
+    assert finding.message == f"case s/float32 of `t::f` cannot be made: no {arguments['x'].dtype}"
+    assert finding.span.line_text[finding.span.column - 1 :].startswith(place)
+    assert is_of_case(caught.value)
+    assert not is_of_case(ArgumentError(finding))
+
+
+def test_a_case_is_placed_in_copies(declare):
+    decl = declare(F, SWEPT)
+    point = next(case_points(decl))
+    arguments = make_arguments(decl, point)
+    placed = place_case(decl, point, arguments, "CPU")
+    assert placed["x"].tolist() == arguments["x"].tolist()
+    assert not np.shares_memory(placed["x"], arguments["x"])
 
 
 def test_copies_share_no_memory_with_the_arguments():

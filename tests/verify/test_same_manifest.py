@@ -2,7 +2,7 @@ import pytest
 
 from c10cli import ManifestError
 from c10cli.manifest.load import require_manifest
-from c10cli.verify.same_manifest import check_same, manifest_digest
+from c10cli.verify.same_manifest import check_same, file_digests, manifest_digest
 
 MANIFEST = """\
 version: 1
@@ -34,6 +34,28 @@ def test_an_edit_of_it_or_of_what_it_includes_is_refused(load, edit):
         check_same(load(**edit), digest)
     assert caught.value.code == "C10E101"
     assert caught.value.diagnostics[0].place.endswith("registry.yaml")
+
+
+def test_every_file_has_a_digest_of_its_own(load):
+    before = file_digests(load())
+    assert list(before) == ["registry.yaml", "more.yaml"]
+    after = file_digests(load(more=f"{MORE}# edited\n"))
+    assert [name for name in before if before[name] != after[name]] == ["more.yaml"]
+
+
+def test_digests_are_the_same_from_wherever_the_manifest_is_loaded(load, tmp_path, monkeypatch):
+    whole = load()
+    (tmp_path / "below").mkdir()
+    for folder, path in ((tmp_path, "registry.yaml"), (tmp_path / "below", "../registry.yaml")):
+        monkeypatch.chdir(folder)
+        assert file_digests(require_manifest(path)) == file_digests(whole)
+        check_same(require_manifest(path), manifest_digest(whole))
+
+
+def test_a_file_that_could_not_be_included_is_among_the_others(load):
+    broken = file_digests(load(more="version: 1\noperators: 7\n"))
+    assert list(broken) == ["more.yaml", "registry.yaml"]
+    assert broken["more.yaml"] != file_digests(load())["more.yaml"]
 
 
 EXTENSIONS = (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from c10cli import ManifestError
+from c10cli.arrays import placement
 from c10cli.errors import Diagnostic
 from c10cli.manifest.load import require_manifest
 from c10cli.verify import worker
@@ -53,6 +54,7 @@ def test_a_kernel_is_bound_and_run_on_every_case(job):
         "bound": True,
         "cases": 2,
         "compared": 2,
+        "not_here": "",
         "findings": [],
         "shared": [],
     }
@@ -110,6 +112,66 @@ def test_wrong_results_of_two_returns_are_two_findings():
     )
     found = worker._counted([first, again, other], by_message=True)
     assert found == [first.with_notes("1 more case in the same way"), other]
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("gave a numpy tensor (float32[1]) for return 0", "gave a numpy tensor (int8[2, 3]) for return 0"),
+        ("gave float 6.0 for return 0", "gave float 1e-05 for return 0"),
+        ("gave tuple of 2 for return 0", "gave tuple of 3 for return 0"),
+        ("returned one value (float32[1]) where", "returned one value (float64[]) where"),
+        ("returned 1 value where", "returned 4 values where"),
+        ("gave True for return 0", "gave False for return 0"),
+    ],
+)
+def test_values_that_differ_from_case_to_case_do_not_make_other_findings(first, again):
+    findings = [Diagnostic("C10E502", message) for message in (first, again)]
+    (found,) = worker._counted(findings, by_message=True)
+    assert found == findings[0].with_notes("1 more case in the same way")
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ("gave float 6.0 for return 0", "gave float 6.0 for return 1"),
+        ("kernel `k1` raised ValueError: no", "kernel `k1` raised KeyError: no"),
+        ("kernel `k` changed argument `x1`", "kernel `k` changed argument `x2`"),
+    ],
+)
+def test_what_is_not_a_value_makes_another_finding(first, other):
+    findings = [Diagnostic("C10E502", message) for message in (first, other)]
+    assert worker._counted(findings, by_message=True) == findings
+
+
+def fail_to_place(monkeypatch, error, dtype="float64"):
+    """Let placing an array of *dtype* end with *error*."""
+
+    def place(array):
+        if array.dtype == dtype:
+            raise error
+        return array
+
+    monkeypatch.setitem(placement._PLACERS, ("CPU", "numpy"), place)
+
+
+def test_a_case_whose_tensors_cannot_be_made_is_at_fault_and_no_kernel(job, monkeypatch):
+    fail_to_place(monkeypatch, TypeError("no such dtype"))
+    check = prepare(job)
+    first, second = check(0), check(1)
+    assert (first["bound"], first["cases"], first["compared"], first["findings"]) == (True, 1, 1, [])
+    (finding,) = map(Diagnostic.from_dict, first["shared"])
+    assert finding.code == "C10E405"
+    assert finding.message.startswith("case s/float64 of `t::a` cannot be made: ")
+    assert finding.span.line_text[finding.span.column - 1 : finding.span.end_column - 1] == "float64"
+    assert second["shared"] == first["shared"]  # and so it is told once
+
+
+def test_a_key_of_which_no_tensor_can_be_made_after_all_is_told_as_such(job, monkeypatch):
+    fail_to_place(monkeypatch, RuntimeError("no platform"), dtype="float32")
+    answer = prepare(job)(0)
+    assert (answer["bound"], answer["cases"], answer["findings"], answer["shared"]) == (True, 0, [], [])
+    assert answer["not_here"] == "no CPU tensor can be made here: RuntimeError: no platform"
 
 
 def test_a_manifest_that_was_edited_meanwhile_is_refused(job):
