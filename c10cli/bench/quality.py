@@ -37,7 +37,7 @@ def _check_noise(run: RunResult) -> Diagnostic | None:
     return _worst(
         run,
         "C10W651",
-        "noise over 10 %",
+        "noise, or the ± of the time, over 10 %",
         _noise,
         _NOISY_PERCENT,
         lambda case, noise: f"{case.id}: {noise:.0f} %{_disturbance(case)}",

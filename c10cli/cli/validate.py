@@ -147,4 +147,4 @@ def _counted(count: int, noun: str) -> str:
 
 
 _SHOWN_NAMES = 40
-_STAGES = {"static": "source check of", "bind": "binding of", "run": "run of"}
+_STAGES = {"static": "source check of", "bind": "binding of", "run": "run of", "compare": "comparison of"}

@@ -17,6 +17,7 @@ from c10cli.schema import Argument, FunctionSchema, Type, types as schema_types
 Function = Callable[..., Any]
 
 if TYPE_CHECKING:
+    from c10cli.dispatch.kernel import BoundKernel
     from c10cli.dispatch.operator import OperatorHandle
     from c10cli.dispatch.table import DispatchTable
 
@@ -74,11 +75,12 @@ class CheckedCall:
         """The table in use, and the kernel that serves *values*."""
         table = self._op.table()
         entry = table.entry_for(self._op.calling().key_tensor_of(values))
-        return table, WatchedKernel(self._watch, table.function_of(entry), entry.source.name)
+        function, bound = table.function_of(entry), entry.bound(self._op.schema)
+        return table, WatchedKernel(self._watch, function, bound.name, bound.place)
 
-    def around(self, function: Function, name: str) -> Function:
-        """The kernel *function*, in schema form, with the checks of `call` around it."""
-        kernel = WatchedKernel(self._watch, function, name)
+    def around(self, function: Function, bound: BoundKernel) -> Function:
+        """The kernel *bound*, as *function* in schema form, with the checks of `call` around it."""
+        kernel = WatchedKernel(self._watch, function, bound.name, bound.place)
         return lambda *args, **kwargs: kernel.call(self._bound(args, kwargs))
 
 

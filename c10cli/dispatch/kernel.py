@@ -285,7 +285,7 @@ class OpKernel:
     take its `unboxed` function first.
 
     Args:
-        around: puts checks around a kernel in schema form, of a name; None: it is called as it is.
+        around: puts checks around a function in schema form, of *bound*; None: it is called as it is.
     """
 
     __slots__ = ("__weakref__", "_bound", "_caller", "_calling", "_unboxed", "dispatch_key")
@@ -295,7 +295,7 @@ class OpKernel:
         calling: Calling,
         dispatch_key: DispatchKey,
         bound: BoundKernel,
-        around: Callable[[KernelFunction, str], KernelFunction] | None = None,
+        around: Callable[[KernelFunction, BoundKernel], KernelFunction] | None = None,
     ) -> None:
         self._calling = calling
         self._bound = bound
@@ -307,7 +307,7 @@ class OpKernel:
         else:
             self._caller = bound.caller(calling, _CacheSlot(create, bound.name).get if create else None)
         if around is not None:
-            self._caller = around(self._caller, bound.name)
+            self._caller = around(self._caller, bound)
         self._unboxed: KernelFunction | None = None
         self.dispatch_key = dispatch_key
 

@@ -122,12 +122,13 @@ class WatchedKernel:
     Args:
         function: in schema form.
         name: for messages.
+        place: where the kernel is defined, for messages.
     """
 
-    __slots__ = ("_function", "_name", "_watch")
+    __slots__ = ("_function", "_name", "_place", "_watch")
 
-    def __init__(self, watch: MemoryWatch, function: Function, name: str) -> None:
-        self._watch, self._function, self._name = watch, function, name
+    def __init__(self, watch: MemoryWatch, function: Function, name: str, place: str) -> None:
+        self._watch, self._function, self._name, self._place = watch, function, name, place
 
     def call(self, values: Sequence[Any]) -> Any:
         """The result for *values* of all arguments, in schema order, as the schema returns it.
@@ -147,8 +148,12 @@ class WatchedKernel:
 
     def _finish(self, values: Sequence[Any], result: Any, before: tuple[Any, ...]) -> Any:
         schema = self._watch.schema
-        returns = check_returns(schema, self._name, result)
-        self._watch.check(self._name, values, returns, before)
+        try:
+            returns = check_returns(schema, self._name, result)
+            self._watch.check(self._name, values, returns, before)
+        except KernelError as error:
+            note = f"the kernel is defined at {self._place}"
+            raise KernelError(*(d.with_notes(note) for d in error.diagnostics), **error.facts) from None
         return result if len(schema.returns) == 1 else returns or None
 
     def _tell(self, error: Exception, *values: Any) -> None:

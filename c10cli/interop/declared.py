@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,9 @@ def read_declared(path: Path) -> tuple[Declared, ...]:
     """
     document = load_document(path)
     if document.findings:
-        raise ManifestError(*document.findings, path=path)
+        todo = "name a file that is there"  # by default, it is of registries
+        told = [replace(d, help=todo) if d.code == "C10E101" and not d.help else d for d in document.findings]
+        raise ManifestError(*told, path=path)
     entries = document.value
     if not isinstance(entries, list):
         fact = f"`{path.name}` must be a list of entries with `func` or `op`, not {describe(entries)}"

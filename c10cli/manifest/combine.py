@@ -172,7 +172,7 @@ class SharedOperator:
             f"`{self.name}` has `{key}` kernels from another manifest too",
             part.decl.candidates(key)[0].key_span,
             notes=_capped(notes),
-            help=f'leave them out, or say why they come first: `override: {{{key}: "…"}}`',
+            help=f'leave these out, or say beside `operator` why they come first: `override: {{{key}: "…"}}`',
         )
 
     def _overridden_twice(self, key: str, part: _Part, others: Sequence[_Part]) -> Diagnostic:

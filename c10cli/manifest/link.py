@@ -203,17 +203,19 @@ def _define(decl: OperatorDecl, dispatcher: Dispatcher) -> OperatorHandle:
 
 
 def _site(span: Span) -> str:
-    return with_package(str(span), _package_of(span.file))
+    try:
+        folder = os.path.dirname(os.path.abspath(span.file))  # noqa: PTH100, PTH120 - total, and quick
+    except OSError:  # a relative path, and the current folder is gone
+        folder = ""
+    return with_package(str(span), _package_of(folder))
 
 
 @lru_cache(maxsize=256)
-def _package_of(file: str) -> str:
-    """The Python package that *file* lies in; empty where it is in none."""
-    package = ""
-    for folder in Path(os.path.realpath(file)).parents:  # total, unlike resolve()
-        if not os.path.exists(folder / "__init__.py"):  # noqa: PTH110 - total, whatever the text
-            break
-        package = folder.name
+def _package_of(folder: str) -> str:
+    """The Python package that the absolute path *folder* is of; empty where it is of none."""
+    package, path = "", Path(os.path.realpath(folder))  # total, unlike resolve()
+    while folder and os.path.exists(path / "__init__.py"):  # noqa: PTH110 - total, whatever the text
+        package, path = path.name, path.parent
     return package
 
 

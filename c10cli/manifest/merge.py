@@ -187,7 +187,7 @@ class _Together:
             notes = tuple(f"{unread.fact}, and may define it" for unread in self.unread[:3])
             todo = correct_unread(self.unread)
         near = _near(name, (*self.defined, *self.outside)) if compare and not todo else ""
-        help = todo or near or "include the manifest that defines it"
+        help = todo or near or "include the manifest that defines it, or name the one that includes this"
         return Diagnostic("C10E303", fact, extension.span, notes=notes, help=help)
 
     @cached_property

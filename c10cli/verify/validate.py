@@ -236,7 +236,7 @@ class _Checking:
         linked, candidate = self._kernels[place]
         if linked.decl.reference is None:
             reason = "the operator has no reference to compare with"
-            validation.skipped.append(_skipped(linked, candidate, "run", reason))
+            validation.skipped.append(_skipped(linked, candidate, "compare", reason))
 
     def _skip(self, place: int, stage: str, reason: str) -> None:
         skipped = _skipped(*self._kernels[place], stage, reason)

@@ -37,7 +37,7 @@ def test_noise_over_ten_per_cent_is_a_warning_that_names_the_case():
     noisy = case_of((100, 120) * 10, name="b", disturbed=(1, 2))
     (warning,) = check_run(run_of(case_of(STEADY), noisy))
     assert warning.code == "C10W651"
-    assert warning.message == "noise over 10 % in 1 of 2 cases"
+    assert warning.message == "noise, or the ± of the time, over 10 % in 1 of 2 cases"
     assert warning.notes == (
         "c10::add/CPU/numpy/b: 13 %; another program took the CPU during 2 of 20 samples",
     )

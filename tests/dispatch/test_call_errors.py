@@ -52,6 +52,13 @@ ERRORS = {
         "help: pass an array, or teach the type with register_tensor_type(int, KEY)",
         {"argument": "x", "tensor_type": int},
     ),
+    "a list for a tensor": (
+        call_errors.not_a_tensor(NAMED, NAMED.arguments, [3]),
+        "error[C10E408] argument `x` of `t::g` is of type `list`, which is no known tensor\n"
+        "--> call of t::g, `x`: list of 1\n"
+        "help: pass an array, or teach the type with register_tensor_type(list, KEY)",
+        {"argument": "x", "tensor_type": list},
+    ),
     "not a tensor, where several could decide": (
         call_errors.not_a_tensor(SCHEMA, SCHEMA.arguments, 3),
         "error[C10E408] what decides in `l` or `o` of `t::f` is of type `int`, which is no known tensor\n"

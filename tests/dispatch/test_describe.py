@@ -58,6 +58,13 @@ class Nameless(Called):
         raise OSError("no name today")
 
 
-@pytest.mark.parametrize(("make", "name"), [(lambda: len, "len"), (Called, "Called"), (Nameless, "Nameless")])
+class Named(Called):
+    __name__ = "own"
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [(lambda: len, "len"), (Called, "Called"), (Nameless, "Nameless"), (Named, "own")],
+)
 def test_a_callable_is_named_without_its_address_and_without_error(make, name):
     assert callable_name(make()) == name

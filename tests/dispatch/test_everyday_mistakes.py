@@ -39,6 +39,8 @@ def test_an_operator_whose_dispatcher_went_out_of_scope_goes_on_working(x):
     op = make()
     gc.collect()
     assert op.call(x) == 1
+    op.dispatcher.register_kernel(op, "CPU", lambda x: 2, override=True)
+    assert op.call(x) == 2
 
 
 def test_four_threads_call_while_another_registers_and_closes_an_override(dispatcher, x):

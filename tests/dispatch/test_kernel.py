@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from c10cli.dispatch import BoxedKernel, KernelCache
+from c10cli.dispatch import BoxedKernel, KernelCache, OpKernel
 from c10cli.dispatch.kernel import callable_place
 from c10cli.errors import KernelError, RegistrationError
 
@@ -96,10 +96,11 @@ def test_a_cache_is_made_at_the_first_call_and_not_at_the_lookup(register, x):
     assert made == [1]
 
 
-def test_a_cache_that_is_none_counts_as_made(register, x):
+@pytest.mark.parametrize("cache", [None, 0, []])
+def test_a_cache_that_is_none_or_empty_counts_as_made(register, x, cache):
     made = []
-    held = register(lambda x, cache: 0 if cache is None else 1, lambda: made.append(1)).lookup(x)
-    assert [held(x), held(x), made] == [0, 0, [1]]
+    held = register(lambda x, given: int(given is cache), lambda: [made.append(1), cache][1]).lookup(x)
+    assert [held(x), held(x), held.unboxed(x), made] == [1, 1, 1, [1]]
 
 
 def test_a_creator_that_fails_is_asked_again_at_the_next_call(register, x):
@@ -188,6 +189,10 @@ def test_threads_that_share_a_kernel_get_one_cache(register, x):
     for thread in threads:
         thread.join(5)
     assert (made, len(seen), len(set(seen))) == ([1], 8, 1)
+
+
+def test_the_documentation_of_a_looked_up_kernel_says_that_it_serves_one_thread():
+    assert "One `OpKernel` serves one thread at a time" in OpKernel.__doc__
 
 
 def test_a_looked_up_kernel_says_what_it_is(register, x):
@@ -293,6 +298,11 @@ def test_a_place_holds_no_address():
     assert callable_place(counting).endswith(f"test_kernel.py:{counting.__code__.co_firstlineno}")
 
 
+def test_a_place_is_found_for_an_object_that_refuses_every_attribute():
+    hostile = type("Hostile", (), {"__getattribute__": lambda self, name: {}[name], "__module__": "a"})()
+    assert callable_place(hostile) == "a"
+
+
 def test_a_place_is_found_for_wrappers_that_go_in_a_circle():
     def circle():
         return None
@@ -339,9 +349,10 @@ def test_a_source_brings_its_own_cache_creator(register):
     assert str(error) == (
         "error[C10E309] kernel source `kernels/f.py:f` brings its own cache creator, and another one is given"
     )
+    assert error.diagnostics[0].help == "leave out cache_creator"
 
 
-def test_a_cache_creator_that_calls_its_own_kernel_is_told_so(register, x):
+def test_a_cache_creator_that_calls_its_own_kernel_is_told_so(register, x, shown):
     made = []
 
     def create():
@@ -352,10 +363,11 @@ def test_a_cache_creator_that_calls_its_own_kernel_is_told_so(register, x):
     for calls in (1, 2):
         with pytest.raises(KernelError) as caught:
             held(x)
-        assert str(caught.value) == (
-            "error[C10E501] the cache creator of kernel `counting` calls the kernel that waits for its cache"
-        )
-        assert len(made) == calls
+        assert shown(caught.value).splitlines() == [
+            "error[C10E501] the cache creator of kernel `counting` calls the kernel that waits for its cache",
+            "help: make the cache without calling the kernel, or call another lookup of it",
+        ]
+        assert (caught.value.kernel, len(made)) == ("counting", calls)
 
 
 class Raising:

@@ -1,5 +1,6 @@
 import copy
 import pickle
+import threading
 
 import pytest
 
@@ -68,3 +69,24 @@ def test_a_key_name_is_a_python_identifier(name):
     with pytest.raises(RegistrationError) as caught:
         DispatchKey.register(name)
     assert str(caught.value) == f"error[C10E108] {name!r} cannot name a dispatch key"
+    assert caught.value.diagnostics[0].help == "use a Python identifier, such as `MyNPU`"
+
+
+class SlowDict(dict):
+    def get(self, name):
+        found = super().get(name)
+        threading.Event().wait(0.01)  # long enough for another thread to come
+        return found
+
+
+def test_threads_that_register_one_key_at_once_get_the_same_key(monkeypatch):
+    monkeypatch.setattr(DispatchKey, "_by_name", SlowDict(DispatchKey._by_name))
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(DispatchKey.register("TestKeysRace"))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    assert len({id(key) for key in found}) == 1

@@ -53,6 +53,17 @@ def test_an_unknown_name_is_refused_with_near_ones(text, help):
     assert caught.value.diagnostics[0].help == help
 
 
+@pytest.mark.parametrize(("text", "listed"), [("many", "`x::many.o0`"), ("many.no", "`x::many.o0`")])
+def test_of_many_that_fit_eight_are_shown_and_all_are_in_the_data(text, listed):
+    known = [parse_name(f"x::many.o{i}") for i in range(12)]
+    with pytest.raises(AmbiguousOverloadError) as caught:
+        select_name(text, known)
+    assert listed in str(caught.value)
+    assert str(caught.value).count("`x::many.") == 8
+    assert len(caught.value.candidates) == 12
+    assert caught.value.diagnostics[0].help.endswith(listed)
+
+
 def test_without_any_operator_the_error_says_so():
     with pytest.raises(UnknownOperatorError) as caught:
         select_name("add", [])

@@ -1,8 +1,16 @@
 import pytest
 
+from c10cli.dispatch import register_tensor_type
 from c10cli.errors import ArgumentError, KernelError, NoKernelError, StaleHandleError
 
 SCHEMA = "t::f(Tensor x, int i=1) -> int"
+
+
+class Movable:
+    """A tensor whose key depends on the value, as torch's does."""
+
+
+register_tensor_type(Movable, lambda value: "CPU")
 
 
 @pytest.fixture
@@ -88,6 +96,26 @@ def test_any_use_of_a_stale_handle_says_where_it_was_deregistered(dispatcher, op
     assert (op.is_live, repr(op)) == (False, "<OperatorHandle t::f (deregistered)>")
     if again:
         assert (new.call(x), new.is_live) == (77, True)
+
+
+def test_a_stale_handle_names_the_line_of_the_deregistration_and_not_of_the_registration(dispatcher):
+    op = dispatcher.register_schema(SCHEMA, site="a.py:1")
+    dispatcher.deregister_schema(op)
+    first = (
+        test_a_stale_handle_names_the_line_of_the_deregistration_and_not_of_the_registration.__code__
+    ).co_firstlineno
+    with pytest.raises(StaleHandleError) as caught:
+        op.keys()
+    assert caught.value.site.startswith(f"{__file__}:{first + 2}")
+
+
+def test_an_operator_without_kernels_goes_stale_too_for_tensors_whose_key_is_in_the_value(dispatcher):
+    op = dispatcher.register_schema("t::g(Tensor x) -> int")
+    with pytest.raises(NoKernelError):
+        op.call(Movable())  # and the table remembers how such tensors are routed
+    dispatcher.deregister_schema(op)
+    with pytest.raises(StaleHandleError):
+        op.call(Movable())
 
 
 def test_a_held_call_function_goes_stale_and_never_serves_the_new_operator(dispatcher, op, x):

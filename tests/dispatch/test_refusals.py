@@ -46,6 +46,11 @@ def test_an_identity_with_another_schema_says_what_differs_field_by_field(dispat
         "help: give the second one an overload name"
     )
     assert error.sites == ("a.py:1", "b.py:2")
+    assert error.diagnostics[0].place == "b.py:2"
+    assert error.diagnostics[0].notes[:2] == (
+        "the first is registered at a.py:1",
+        "the second comes from b.py:2",
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,6 +66,11 @@ def test_an_identity_with_another_schema_says_what_differs_field_by_field(dispat
             "(Tensor x, int a=1) -> ()",
             "(Tensor x, int b=2) -> ()",
             ["argument 1 differs in name and default: `int a=1` against `int b=2`"],
+        ),
+        (
+            "(Tensor x, int? a) -> ()",
+            "(Tensor x, int? a=None) -> ()",
+            ["argument 1 differs in default: `int? a` against `int? a=None`"],
         ),
         (
             "(Tensor(a!) x) -> Tensor(a!)",
@@ -111,6 +121,19 @@ def test_a_second_kernel_at_a_key_names_both_places_and_the_first_stays(dispatch
     assert op.call(x) == 1
 
 
+def test_a_second_kernel_at_a_key_is_told_of_the_one_that_serves(dispatcher):
+    op = dispatcher.register_schema("t::f(Tensor x) -> Tensor")
+    for kernel in (len, abs):
+        dispatcher.register_kernel(op, "CPU", kernel, override=True, site=f"{kernel.__name__}.py:1")
+    error = refusal(dispatcher.register_kernel, op, "CPU", id, site="id.py:3")
+    assert error.sites == ("abs.py:1", "id.py:3")
+    (diagnostic,) = error.diagnostics
+    assert (diagnostic.place, diagnostic.notes) == (
+        "id.py:3",
+        ("`abs` is registered at abs.py:1, and it stays", "`id` comes from id.py:3"),
+    )
+
+
 def test_deregistering_a_schema_with_kernels_names_them_and_changes_nothing(dispatcher, x, shown):
     op = dispatcher.register_schema("t::f(Tensor x) -> int")
     for key in ("CUDA", "CPU"):
@@ -130,6 +153,23 @@ def test_deregistering_a_schema_with_kernels_names_them_and_changes_nothing(disp
     assert (op.table(), dispatcher.find("t::f"), op.call(x)) == (table, op, 1)
 
 
+@pytest.mark.parametrize(
+    ("kernels", "last", "lines"), [(8, "overridden", 8), (9, "and 2 more", 8), (40, "and 33 more", 8)]
+)
+def test_of_many_kernels_eight_lines_are_shown_and_the_last_says_how_many_more(
+    dispatcher, kernels, last, lines
+):
+    op = dispatcher.register_schema("t::f(Tensor x) -> int")
+    for _ in range(kernels):
+        dispatcher.register_kernel(op, "CPU", len, override=True)
+    for error in (
+        refusal(dispatcher.deregister_schema, op),
+        refusal(dispatcher.deregister_kernel, op, "XLA"),
+    ):
+        notes = error.diagnostics[0].notes
+        assert (len(notes), last in notes[-1]) == (lines, True)
+
+
 @pytest.mark.parametrize(("keys", "listed"), [((), "none"), (("CUDA", "CPU"), "CPU[1], CUDA[2]")])
 def test_deregistering_an_absent_kernel_names_the_keys_that_there_are(dispatcher, keys, listed, shown):
     op = dispatcher.register_schema("t::f(Tensor x) -> int")
@@ -147,7 +187,7 @@ def test_deregistering_an_absent_kernel_names_the_keys_that_there_are(dispatcher
     assert [key.name for key in error.registered_keys] == sorted(keys)
 
 
-def test_an_operator_of_another_dispatcher_is_refused(dispatcher):
+def test_an_operator_of_another_dispatcher_is_refused(dispatcher, shown):
     from c10cli.dispatch import Dispatcher
 
     op = Dispatcher().register_schema("t::f(Tensor x) -> int")
@@ -157,4 +197,8 @@ def test_an_operator_of_another_dispatcher_is_refused(dispatcher):
         lambda: dispatcher.deregister_schema(op),
         lambda: dispatcher.lookup(op, []),
     ):
-        assert str(refusal(call)) == "error[C10E303] `t::f` belongs to another dispatcher"
+        error = refusal(call)
+        assert shown(error) == (
+            "error[C10E303] `t::f` belongs to another dispatcher\nhelp: find it in this one first"
+        )
+        assert error.operator == "t::f"

@@ -135,6 +135,7 @@ def test_every_misuse_of_the_builder_has_its_own_error(op, misuse, message, help
         misuse(kernel_registration(op))
     (diagnostic,) = caught.value.diagnostics
     assert (diagnostic.code, diagnostic.message, diagnostic.help) == ("C10E309", message, help)
+    assert diagnostic.place == "kernel registration"
     assert op.keys() == ()
 
 
@@ -257,6 +258,8 @@ def test_dropping_registrars_neither_raises_nor_deregisters(dispatcher, x):
     dispatcher.register_kernel(op, "CPU", lambda x: 1)
     del registrar
     assert op.call(x) == 1
+    empty = OpSchemaRegistrar("t::empty(Tensor x) -> int", dispatcher).op
+    assert empty.is_live
 
 
 @pytest.fixture

@@ -51,6 +51,9 @@ def test_03_a_single_output_is_not_wrapped_and_a_single_tuple_stays_one_value(de
     pair = dispatcher.register_schema("t::pair(Tensor x) -> ((int, int))")
     dispatcher.register_kernel(pair, "CPU", lambda x: (1, 2))
     assert boxed(pair, x) == [(1, 2)]
+    one = dispatcher.register_schema("t::one(Tensor x) -> Any")
+    dispatcher.register_kernel(one, "CPU", lambda x: (7,))
+    assert (boxed(one, x), one.call(x)) == ([(7,)], (7,))
 
 
 @pytest.mark.parametrize("schema", ["(Tensor x) -> int", "(Tensor x) -> ()"])
@@ -190,10 +193,10 @@ def test_17_every_key_can_be_printed_also_one_that_has_no_device(dispatcher, ten
 
 def test_18_keys_are_listed_in_order_whatever_the_order_of_registration(dispatcher, tensor):
     op = dispatcher.register_schema("t::f(Tensor x) -> int")
-    for key in ("XLA", "CPU", "CUDA"):
+    for key in ("XLA", "Meta", "CPU"):  # by number; by name, Meta would be before XLA
         dispatcher.register_kernel(op, key, lambda x: 1)
-    with pytest.raises(NoKernelError, match=r"registered: CPU\[1\], CUDA\[2\], XLA\[6\]"):
-        op.call(tensor("Meta"))
+    with pytest.raises(NoKernelError, match=r"registered: CPU\[1\], XLA\[6\], Meta\[9\]"):
+        op.call(tensor("CUDA"))
 
 
 def test_19_a_cache_creator_that_gives_none_is_not_asked_again(define, x):

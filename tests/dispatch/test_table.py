@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, DispatchTable, register_tensor_type
+from c10cli.dispatch import Dispatcher, DispatchTable, key_of, register_tensor_type
 from c10cli.errors import DispatchError, NoKernelError
 
 SCHEMA = "t::f(Tensor x, int i) -> int"
@@ -172,6 +172,23 @@ def test_teaching_a_type_reaches_tables_that_have_learned_already(dispatcher):
     assert op.call(Child()) == "CPU"
 
 
+def test_teaching_a_type_while_it_is_being_resolved_is_not_forgotten(dispatcher):
+    class Teaching(type):
+        @property
+        def __module__(cls):
+            if not taught:  # asked for when the type is resolved
+                taught.append(cls)
+                register_tensor_type(cls, "CPU")
+            return "elsewhere"
+
+    taught = []
+    grid = Teaching("Grid", (), {})()
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    dispatcher.register_kernel(op, "CPU", lambda x: "CPU")
+    assert key_of(grid) is None  # what it was when that was asked
+    assert [op.call(grid), op.lookup(grid)(grid)] == ["CPU", "CPU"]
+
+
 def test_a_call_takes_what_the_table_in_use_remembers_for_the_type(op, dispatcher, x):
     for value in (1, 2):
         with dispatcher.register_kernel(op, "CPU", lambda x, i, value=value: value):
@@ -198,6 +215,16 @@ def test_the_dump_shows_the_table_in_use_with_what_was_overridden(op, dispatcher
         f"  overridden: CPU[1]: {local}.first (registered at a.py:1)",
         f"CUDA[2]: {local}.second (registered at c.py:3)",
     ]
+
+
+def test_the_dump_lists_what_was_overridden_from_the_newest_to_the_oldest(op, dispatcher):
+    for number in range(4):
+        dispatcher.register_kernel(op, "CPU", lambda x, i: i, override=True, site=f"{number}.py:1")
+    lines = op.dump().splitlines()[2:]
+    assert [line.rpartition("registered at ")[2] for line in lines] == [
+        f"{number}.py:1)" for number in (3, 2, 1, 0)
+    ]
+    assert [line.startswith("  overridden: ") for line in lines] == [False, True, True, True]
 
 
 def test_a_table_without_kernels_says_so(op):

@@ -12,7 +12,9 @@ def watched(request):
     """``watched(schema, function, *values)``: a call through `call`, or through what `generate` makes."""
 
     def make(schema, function, *values, result=np.ndarray, refused=None):
-        kernel = WatchedKernel(MemoryWatch(parse_schema(f"t::f{schema}", "torch"), MEMORY), function, "k")
+        kernel = WatchedKernel(
+            MemoryWatch(parse_schema(f"t::f{schema}", "torch"), MEMORY), function, "k", "k.py:7"
+        )
         if request.param == "any types":
             return kernel.call(values)
         return kernel.generate(tuple(map(type, values)), result, refused)(*values)
@@ -53,6 +55,7 @@ def test_what_a_kernel_must_not_do_is_an_error_with_its_name(watched, function, 
     with pytest.raises(KernelError, match="kernel `k` of `t::f`") as caught:
         watched(X, function, np.zeros(2))
     assert caught.value.code == code
+    assert caught.value.diagnostics[0].notes[-1] == "the kernel is defined at k.py:7"
 
 
 def test_a_result_over_memory_of_another_owner_is_compared_with_the_arguments(watched):
@@ -74,6 +77,39 @@ def test_the_argument_that_changed_is_the_one_that_is_named(watched):
     assert caught.value.argument == "y"
 
 
+@pytest.mark.parametrize(
+    "schema",
+    ["(Tensor(a) x) -> Tensor(a)", "(Tensor(a) x) -> Tensor(*)", "(Tensor(a -> *) x) -> Tensor(b)"],
+)
+def test_an_alias_that_the_schema_announces_may_come_back(watched, schema):
+    x = np.ones(2)
+    assert watched(schema, lambda x: x[:1], x).base is x
+
+
+def test_a_result_that_may_be_in_two_arguments_must_not_be_in_a_third(watched):
+    schema, memory = "(Tensor(a) x, Tensor y, Tensor z) -> Tensor(a)", np.zeros(8)
+    x, z = memory[:4], memory[4:]
+    assert watched(schema, lambda x, y, z: x[1:], x, x, z).base is memory  # x was passed as y too
+    with pytest.raises(KernelError) as caught:
+        watched(schema, lambda x, y, z: memory[2:6], x, x, z)
+    assert (caught.value.code, caught.value.argument) == ("C10E506", "z")
+
+
+@pytest.mark.parametrize(
+    "schema", ["(Tensor(a) x) -> Tensor", "(Tensor(a) x) -> Tensor(b)", "(Tensor x) -> Tensor(a)"]
+)
+def test_an_alias_of_another_set_is_not_announced(watched, schema):
+    with pytest.raises(KernelError) as caught:
+        watched(schema, lambda x: x[:1], np.ones(2))
+    assert caught.value.code == "C10E506"
+
+
+def test_only_what_may_hold_a_tensor_is_compared():
+    schema = "t::f(Tensor x, int? i, Tensor? o, str s, Tensor(a!) w, Any a) -> (Tensor, int?)"
+    watch = MemoryWatch(parse_schema(schema), MEMORY)
+    assert (watch.read_only, watch.pairs) == ((0, 2, 5), [(0, 0), (0, 2), (0, 4), (0, 5)])
+
+
 def test_what_the_schema_marks_as_written_may_change_and_come_back(watched):
     schema = "(Tensor(a!) x, Tensor y) -> Tensor(a!)"
     x = np.zeros(2)
@@ -83,7 +119,7 @@ def test_what_the_schema_marks_as_written_may_change_and_come_back(watched):
 def test_an_int_of_more_than_64_bits_is_handed_back():
     handed = []
     watch = MemoryWatch(parse_schema("t::f(Tensor x, int n, int m) -> int"), MEMORY)
-    kernel = WatchedKernel(watch, lambda x, n, m: n, "k")
+    kernel = WatchedKernel(watch, lambda x, n, m: n, "k", "k.py:7")
     call = kernel.generate((np.ndarray, int, int), int, lambda *values: handed.append(values[1:]))
     x = np.ones(1)
     for ints in ((2**63 - 1, 0), (-(2**63), 0), (2**63, 0), (0, -(2**63) - 1)):
@@ -155,7 +191,9 @@ def test_an_exception_with_notes_of_its_own_kind_comes_through(watched):
 
 
 def test_a_large_array_is_handed_back_to_be_read_with_more_care():
-    kernel = WatchedKernel(MemoryWatch(parse_schema("t::f(Tensor x) -> int"), MEMORY), lambda x: 1, "k")
+    kernel = WatchedKernel(
+        MemoryWatch(parse_schema("t::f(Tensor x) -> int"), MEMORY), lambda x: 1, "k", "k.py:7"
+    )
     call = kernel.generate((np.ndarray,), int, lambda x: "more care")
     assert call(np.ones(4)) == 1
     assert call(np.broadcast_to(1.0, (10**6, 10**6))) == "more care"

@@ -81,7 +81,10 @@ def test_a_key_that_the_definition_has_is_not_replaced_without_a_word(load):
     assert (finding.code, str(finding.span)) == ("C10E302", "a.yaml:4:15")
     assert finding.message == "`t::f` has `CPU` kernels from another manifest too"
     assert finding.notes == ("`first` is given at base.yaml:6:13", "included at root.yaml:2:22")
-    assert finding.help == 'leave them out, or say why they come first: `override: {CPU: "…"}`'
+    assert (
+        finding.help
+        == 'leave these out, or say beside `operator` why they come first: `override: {CPU: "…"}`'
+    )
     assert names(result, "CPU") == ["first", "second"]
 
 
@@ -121,7 +124,10 @@ def test_of_two_that_add_the_same_key_the_one_that_includes_the_other_is_at_faul
     (finding,) = result.own
     assert finding.message == "`t::f` has `CUDA` kernels from another manifest too"
     assert finding.notes == ("`a` is given at a.yaml:4:21",)
-    assert finding.help == 'leave them out, or say why they come first: `override: {CUDA: "…"}`'
+    assert (
+        finding.help
+        == 'leave these out, or say beside `operator` why they come first: `override: {CUDA: "…"}`'
+    )
     assert result.manifest.disabled == ()
 
 

@@ -418,5 +418,11 @@ def test_a_manifest_in_a_package_names_it_where_it_registers(tmp_path, monkeypat
     )
     monkeypatch.chdir(folder)
     dump = load_registry("registry.yaml").find("f").handle.dump()
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for name in ("k.py", "registry.yaml"):
+        (plain / name).write_text((folder / name).read_text())
+    monkeypatch.chdir(plain)  # the same relative path means another manifest now
+    assert "package" not in load_registry("registry.yaml").find("f").handle.dump()
     assert "registered at registry.yaml:3:13, package flash\n" in dump
     assert dump.endswith("(registered at registry.yaml:4:20, package flash)")

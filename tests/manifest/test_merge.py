@@ -88,7 +88,7 @@ def test_an_operator_that_nobody_defines_is_a_finding_of_the_root_file(load):
     assert (finding.code, str(finding.span)) == ("C10E303", "root.yaml:3:16")
     assert finding.message == "operator `t::f`, which this entry extends, is defined by no manifest"
     assert finding.notes == ()
-    assert finding.help == "include the manifest that defines it"
+    assert finding.help == "include the manifest that defines it, or name the one that includes this"
     assert kernels(result) == {"t::softmax": {"CPU": ["base"]}}
 
 
@@ -112,7 +112,7 @@ def test_an_include_that_extends_nothing_disables_itself_alone(load):
         ("t::f.oout", "did you mean `t::f.out` or `t::f`?"),
         ("t::layernorm", "did you mean `t::layer_norm`?"),
         ("layernorm", "did you mean `t::layer_norm`?"),
-        ("t::softmax", "include the manifest that defines it"),
+        ("t::softmax", "include the manifest that defines it, or name the one that includes this"),
     ],
 )
 def test_near_names_are_offered(load, name, help):

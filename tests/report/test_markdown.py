@@ -128,7 +128,7 @@ def test_the_page_ends_with_how_to_repeat_the_run():
 def test_warnings_stand_before_the_figures_with_what_to_do():
     noisy = replace(TIMED, samples=Samples(10, (5000, 6500) * 10))
     page = render_markdown(replace(RUN, cases=(noisy,)))
-    assert "- **C10W651** noise over 10 % in 1 of 1 cases\n  - c10::layer" in page
+    assert "- **C10W651** noise, or the ± of the time, over 10 % in 1 of 1 cases\n  - c10::layer" in page
     assert "\n  - what to do: measure again" in page
     assert page.index("## Warnings") < page.index("## Results")
 

@@ -140,7 +140,7 @@ def test_brackets_are_text_and_not_markup():
 def test_warnings_are_listed_with_their_code():
     noisy = case_of(samples=Samples(1, (100, 130) * 10))
     text = render_bench(replace(RUN, cases=(noisy,)), 120)
-    assert "warning[C10W651] noise over 10 % in 1 of 1 cases" in text
+    assert "warning[C10W651] noise, or the ± of the time, over 10 % in 1 of 1 cases" in text
 
 
 def test_a_run_without_cases_says_what_was_skipped():

@@ -357,8 +357,8 @@ def test_a_kernel_that_does_not_fit_is_found_by_source_or_by_binding_never_both(
 
 def test_what_is_left_out_has_its_reason(shared):
     assert reasons(shared, "unchecked") == [
-        ("run", "f", "the operator has no reference to compare with"),
-        ("run", "g", "the operator has no reference to compare with"),
+        ("compare", "f", "the operator has no reference to compare with"),
+        ("compare", "g", "the operator has no reference to compare with"),
     ]
     assert reasons(shared, "idle") == [
         ("run", "f", "the operator has no cases"),
