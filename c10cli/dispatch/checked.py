@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,6 @@ class CheckedCall:
 def _explaining(op: OperatorHandle, dispatch: Function) -> Function:
     """*dispatch* with the errors of `OperatorHandle.__call__`, to be called and shown as ``op.call`` is."""
 
-    @functools.wraps(op.call)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return dispatch(*args, **kwargs)
@@ -95,6 +95,9 @@ def _explaining(op: OperatorHandle, dispatch: Function) -> Function:
             op.explain(error, args, kwargs)
             raise
 
+    functools.update_wrapper(call, op.call)
+    vars(call)["__signature__"] = inspect.signature(op.call)
+    del vars(call)["__wrapped__"]  # the unchecked call is nobody's
     return call
 
 

@@ -101,7 +101,7 @@ class Dispatcher(Unique):
             if existing is not None:
                 raise refusals.defined_twice(existing, handle)
             self._operators[schema.name] = handle
-            self._on_rollback(lambda: self._remove(handle, "the end of a failed transaction"))
+            self.on_rollback(lambda: self._remove(handle, "the end of a failed transaction"))
         return handle
 
     def deregister_schema(self, op: OperatorHandle | str) -> None:
@@ -118,7 +118,7 @@ class Dispatcher(Unique):
             if table.registrations:
                 raise refusals.kernels_alive(op, table)
             self._remove(op, site)
-            self._on_rollback(lambda: self._restore(op, table))
+            self.on_rollback(lambda: self._restore(op, table))
 
     def register_kernel(
         self,
@@ -157,7 +157,7 @@ class Dispatcher(Unique):
             if present and not override:
                 raise refusals.registered_twice(op, present[-1], entry)
             self._publish(op, table, key, (*present, entry))
-            self._on_rollback(lambda: self._remove_entry(op, entry))
+            self.on_rollback(lambda: self._remove_entry(op, entry))
         return KernelRegistrar(self, op, entry)
 
     def deregister_kernel(self, op: OperatorHandle | str, dispatch_key: DispatchKey | str) -> None:
@@ -178,7 +178,7 @@ class Dispatcher(Unique):
             if not present:
                 raise refusals.not_registered(op, key, table)
             self._publish(op, table, key, present[:-1])
-            self._on_rollback(lambda: self._publish(op, op.table(), key, present))
+            self.on_rollback(lambda: self._publish(op, op.table(), key, present))
 
     def lookup(self, op: OperatorHandle | str, stack: Stack) -> OpKernel:
         """The kernel for the arguments on top of *stack*, not called.
@@ -258,7 +258,7 @@ class Dispatcher(Unique):
             present = op.table().registrations.get(key, ()) if op.is_live else ()
             if any(e is entry for e in present):
                 self._remove_entry(op, entry)
-                self._on_rollback(lambda: self._publish(op, op.table(), key, present))
+                self.on_rollback(lambda: self._publish(op, op.table(), key, present))
 
     def _owned(self, op: OperatorHandle | str) -> OperatorHandle:
         if isinstance(op, str):
@@ -291,7 +291,8 @@ class Dispatcher(Unique):
         self._operators[op.name] = op
         op.publish(table.renewed())
 
-    def _on_rollback(self, step: Callable[[], object]) -> None:
+    def on_rollback(self, step: Callable[[], object]) -> None:
+        """Do *step* if the transaction that is open now fails; for those who hold the lock `writing`."""
         if self._undo is not None:
             self._undo.append(step)
 

@@ -36,18 +36,28 @@ OperatorGetter = Callable[[], OperatorHandle]
 
 
 def define_op_schema(text: str, dispatcher: Dispatcher | None = None) -> OperatorGetter:
-    """A getter of the operator with schema *text*, which it registers on first use."""
+    """A getter of the operator with schema *text*, which it registers on first use.
+
+    In a transaction that fails, that use did not happen.
+    """
     handle: OperatorHandle | None = None
     site = caller_site()
 
+    def forget() -> None:
+        nonlocal handle
+        handle = None
+
     def op() -> OperatorHandle:
         nonlocal handle
-        if handle is None:
+        found = handle
+        if found is None:
             home = dispatcher or Dispatcher.singleton()
             with home.writing:  # not a lock of its own, which a forked child could find held
-                if handle is None:
-                    handle = home.register_schema(text, site=site)
-        return handle
+                found = handle
+                if found is None:
+                    found = handle = home.register_schema(text, site=site)
+                    home.on_rollback(forget)
+        return found
 
     return op
 
@@ -243,7 +253,7 @@ def _twin(op: OperatorHandle) -> Callable[..., Any]:
     call = cast(FunctionType, op.call)
     twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
     twin.__kwdefaults__ = call.__kwdefaults__
-    twin.__dict__.update({k: v for k, v in call.__dict__.items() if k == "__wrapped__"})  # for its signature
+    twin.__dict__.update({k: v for k, v in call.__dict__.items() if k == "__signature__"})
     twin.__name__, twin.__qualname__ = op.name.base, str(op.name)
     twin.__module__, twin.__doc__ = "c10cli.ops", str(op.schema)
     return twin

@@ -32,6 +32,40 @@ def test_keyword_only_arguments_pass_both_ways(define, x, kind):
     assert stack == [4]
 
 
+@pytest.mark.parametrize(
+    ("returns", "left", "value"),
+    [
+        ("()", [], None),
+        ("int", [7], 7),
+        ("(int, int)", [1, 2], (1, 2)),
+        ("(int?, int[], int)", [None, [5], 3], (None, [5], 3)),
+        ("((int, int))", [(1, 2)], (1, 2)),
+    ],
+)
+def test_what_a_boxed_kernel_leaves_is_returned_and_lands_on_the_stack_one_by_one(
+    define, x, returns, left, value
+):
+    def kernel(stack, cache):
+        stack[-2:] = left
+
+    op = define(f"(Tensor x, int i) -> {returns}", BoxedKernel(kernel))
+    held = op.lookup(x, 1)
+    assert [op.call(x, 1), op(x, 1), held(x, 1), held.unboxed(x, 1)] == [value] * 4
+    for call in (op.call_boxed, held.call):
+        stack = ["below", x, 1]
+        call(stack)
+        assert stack == ["below", *left]
+
+
+def test_what_lies_below_a_boxed_kernels_arguments_is_a_mark_that_says_so(define, x):
+    seen = []
+    op = define(
+        "(Tensor x) -> ()", BoxedKernel(lambda stack, cache: seen.append(repr(stack[0])) or stack.pop())
+    )
+    op.call_boxed(["below", x])
+    assert seen == ["<the end of the kernel's arguments>"]
+
+
 def boxed_tuple(stack, cache):
     stack[1:] = [tuple(stack[-3:])]
 

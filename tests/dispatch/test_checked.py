@@ -70,6 +70,26 @@ def test_arguments_are_converted_by_the_schema(define):
 
 
 @pytest.mark.parametrize(
+    ("declared", "value", "passed"),
+    [
+        ("float", 2, 2.0),
+        ("int", np.int64(2), 2),
+        ("bool", np.bool_(True), True),
+        ("Scalar", np.float32(0.5), 0.5),
+        ("Scalar", True, True),
+        ("int[]", (1, 2), [1, 2]),
+        ("int[2]", 1, [1, 1]),
+    ],
+)
+def test_every_call_converts_and_not_the_first_alone(define, declared, value, passed):
+    seen = []
+    op = define(f"(Tensor x, {declared} a) -> ()", lambda x, a: seen.append(a))
+    for _ in range(3):
+        op.call(np.ones(1), value)
+    assert [(type(a), a) for a in seen] == [(type(passed), passed)] * 3
+
+
+@pytest.mark.parametrize(
     ("args", "code"),
     [
         ((), "C10E404"),
@@ -325,6 +345,7 @@ def test_the_call_function_shows_the_signature_of_the_operator(define):
     op = define("(Tensor x, int n=1, *, int[] z=[1]) -> int", lambda x, n, *, z: n)
     assert (str(inspect.signature(op.call)), op.call.__qualname__) == ("(x, n=1, *, z=[1])", "t::f")
     assert op.call.__doc__ == str(op.schema)
+    assert inspect.unwrap(op.call) is op.call  # the unchecked call is nobody's
 
 
 def test_a_large_array_is_checked_and_does_not_end_the_call(define):

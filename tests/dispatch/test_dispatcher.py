@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, kernel_registration
+from c10cli.dispatch import BoxedKernel, Dispatcher, kernel_registration
 from c10cli.errors import (
     AmbiguousOverloadError,
     ArgumentError,
@@ -98,6 +98,23 @@ def test_a_removed_key_is_free_for_another_kernel(dispatcher, op, x):
     dispatcher.deregister_kernel(op, "CPU")
     dispatcher.register_kernel(op, "CPU", constant(2))
     assert op.call(x) == 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "cache", "reason"),
+    [
+        (lambda x: 1, list, "takes 1 arguments and none of them is left for the cache"),
+        (BoxedKernel(lambda x: 1), None, "is registered as boxed, which takes (stack, cache), but takes (x)"),
+    ],
+)
+def test_a_kernel_with_the_schemas_own_arguments_and_no_others_takes_no_cache_and_no_stack(
+    dispatcher, op, kernel, cache, reason
+):
+    with pytest.raises(RegistrationError) as caught:
+        dispatcher.register_kernel(op, "CPU", kernel, cache)
+    assert caught.value.code == "C10E305"
+    assert str(caught.value).endswith(f"`<lambda>` of `t::f` {reason}")
+    assert op.keys() == ()
 
 
 def test_a_kernel_that_is_refused_does_not_remove_the_one_before(dispatcher, op, x):

@@ -3,7 +3,7 @@ import inspect
 
 import pytest
 
-from c10cli.errors import ArgumentError
+from c10cli.errors import ArgumentError, KernelError
 from c10cli.schema import parse_schema
 
 
@@ -94,6 +94,20 @@ def test_an_argument_whose_name_python_or_we_need_is_bound_by_the_schema(define,
     stack = [x, 3, 4]
     op.call_boxed(stack)
     assert stack == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("returns", "result", "value"),
+    [("(int, int)", [1, 2], (1, 2)), ("()", (), None), ("int[]", [1], [1]), ("Any", (1,), (1,))],
+)
+def test_returns_of_a_call_that_only_we_can_bind_are_those_of_the_schema(define, x, returns, result, value):
+    op = define(f"(Tensor x, int from=1) -> {returns}", lambda a, b, /: result, "torch")
+    assert [op.call(x), op.lookup(x)(x), op.lookup(x).unboxed(x)] == [value] * 3
+    result = 3
+    if returns in ("(int, int)", "()"):
+        for call in (op.call, op.lookup(x)):
+            with pytest.raises(KernelError, match="where the schema returns"):
+                call(x)
 
 
 @pytest.mark.parametrize("argument", ["Tensor x", "Tensor[] x"])

@@ -140,6 +140,7 @@ def test_the_unboxed_function_keeps_the_cache_when_its_kernel_goes(register, x):
     held = register(counting, Counter).lookup(x)
     held(x)
     function = held.unboxed
+    assert held.unboxed is function
     del held
     assert function(x) == 5
 

@@ -353,6 +353,7 @@ def test_an_overload_that_went_is_no_attribute_any_more(checked, x):
         )
     held = names.t.f
     assert (held(x), held.o(x, 4), held.default(x), held.__qualname__) == (3, 4, 3, "t::f")
+    assert held.__module__ == "c10cli.ops"
     for overload in "op":
         dispatcher.deregister_kernel(f"t::f.{overload}", "CPU")
         dispatcher.deregister_schema(f"t::f.{overload}")

@@ -36,6 +36,12 @@ def test_each_type_takes_its_own_values_alone(declared, right, wrong):
     assert caught.value.code == "C10E502"
 
 
+@pytest.mark.parametrize("value", [None, 1, "text", object()])
+def test_a_type_without_a_rule_takes_anything(value):
+    schema = parse_schema("t::f(Tensor x) -> Any")
+    assert check_returns(schema, "k", value) == (value,)
+
+
 def test_a_symbolic_int_is_an_int():
     schema = parse_schema("t::f(Tensor x) -> SymInt", "torch")
     assert check_returns(schema, "k", 3) == (3,)

@@ -4,8 +4,8 @@ import contextlib
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, OpSchemaRegistrar, register_tensor_type
-from c10cli.errors import NoKernelError, RegistrationError, StaleHandleError
+from c10cli.dispatch import Dispatcher, OpSchemaRegistrar, define_op_schema, register_tensor_type
+from c10cli.errors import RegistrationError, StaleHandleError
 
 SCHEMA = "t::f(Tensor x) -> int"
 
@@ -193,15 +193,16 @@ def test_what_tables_had_learned_of_types_that_were_taught_anew_is_not_brought_b
     assert [op.call(Grid()), op.call(Grid()), op.lookup(Grid()).dispatch_key.name] == ["CUDA"] * 3
 
 
-def test_a_restored_operator_asks_a_type_that_was_taught_anew_again(dispatcher, op):
-    class Grid:
-        pass
+def test_a_getter_first_used_in_a_transaction_that_failed_registers_again(dispatcher):
+    getter = define_op_schema("t::getter(Tensor x) -> int", dispatcher)
 
-    register_tensor_type(Grid, lambda value: "CPU")
-    for key in ("CPU", "CUDA"):
-        with pytest.raises(NoKernelError) as caught:
-            op.call(Grid())
-        assert caught.value.dispatch_key.name == key
-        with failing_transaction(dispatcher):
-            dispatcher.deregister_schema(op)
-            register_tensor_type(Grid, lambda value: "CUDA")
+    def use_and_fail():
+        with dispatcher.transaction():
+            assert getter().is_live
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        use_and_fail()
+    assert [str(op.name) for op in dispatcher.operators()] == []
+    assert getter().is_live
+    assert getter() is getter() is dispatcher.find("t::getter")

@@ -108,6 +108,8 @@ def test_only_what_may_hold_a_tensor_is_compared():
     schema = "t::f(Tensor x, int? i, Tensor? o, str s, Tensor(a!) w, Any a) -> (Tensor, int?)"
     watch = MemoryWatch(parse_schema(schema), MEMORY)
     assert (watch.read_only, watch.pairs) == ((0, 2, 5), [(0, 0), (0, 2), (0, 4), (0, 5)])
+    watch = MemoryWatch(parse_schema("t::f(Tensor(a) x, Tensor y) -> Tensor(a)"), MEMORY)
+    assert (watch.read_only, watch.pairs) == ((0, 1), [(0, 1)])
 
 
 def test_what_the_schema_marks_as_written_may_change_and_come_back(watched):
