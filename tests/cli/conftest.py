@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -67,11 +68,16 @@ def start_c10(folder: Path) -> Callable[..., subprocess.Popen[str]]:
 
     def start(*words: object, env: dict[str, str] | None = None, **settings: Any) -> subprocess.Popen[str]:
         pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(
-            [sys.executable, "-m", "c10cli", *map(str, words)],
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
-            **{"text": True, "encoding": "utf-8", "errors": "replace", **pipes, **settings},
-        )
+        # What a shell starts in the background ignores interrupts, and so would the process.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-m", "c10cli", *map(str, words)],
+                env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+                **{"text": True, "encoding": "utf-8", "errors": "replace", **pipes, **settings},
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     return start
 
