@@ -30,10 +30,12 @@ class ContentsCode:
     Args:
         holds: the condition under which it does.
         parts: of more than one, a tuple.
+        compare: how each part is told to be the same, ``is`` or ``==``.
     """
 
     holds: str
     parts: tuple[str, ...]
+    compare: tuple[str, ...]
 
 
 class MemoryCheck(Protocol):
@@ -177,13 +179,16 @@ class WatchedKernel:
             result: the type of a result that was right.
             refused: called instead for an int of more than 64 bits, or a tensor that needs more care.
         """
-        contents, finish = self._contents_code(types)
+        texts, compare, finish = self._contents_code(types)
+        parts = list(enumerate(texts))
+        same = [f"p{n} {how} {text}" for (n, text), how in zip(parts, compare, strict=True)]
         source = _TEMPLATE.format(
             values=", ".join(f"v{i}" for i in range(len(types))),
             fitting=self._fitting_code(types),
-            contents=contents,
+            taken="; ".join(f"p{n} = {text}" for n, text in parts) or "pass",
+            parts="".join(f"p{n}, " for n, _ in parts),
             passed=passed_values(self._watch.schema),
-            fine=self._fine_code(types, result),
+            fine=" and ".join([self._fine_code(types, result), *same]),
         )
         names: dict[str, Any] = {
             "contents": self._watch.memory.contents,
@@ -197,11 +202,12 @@ class WatchedKernel:
         made: Function = names.pop("call")
         return made
 
-    def _contents_code(self, types: Sequence[type]) -> tuple[str, Function]:
-        """The code of a flat tuple of all `contents`, and `_finish` for such a tuple."""
+    def _contents_code(self, types: Sequence[type]) -> tuple[list[str], list[str], Function]:
+        """The code of all `contents`, flat, how each is compared, and `_finish` for a tuple of them."""
         of_type, read_only = self._watch.memory.contents_code, self._watch.read_only
         codes = [of_type(types[i]) for i in read_only]
         parts = [code.parts if code else ("contents({})",) for code in codes]
+        compare = [how for code in codes for how in (code.compare if code else ("==",))]
 
         def finish(values: Sequence[Any], result: Any, before: tuple[Any, ...]) -> Any:
             flat = iter(before)
@@ -209,7 +215,7 @@ class WatchedKernel:
             return self._finish(values, result, tuple(nested))
 
         texts = [text.format(f"v{i}") for i, part in zip(read_only, parts, strict=True) for text in part]
-        return "".join(f"{text}, " for text in texts), finish
+        return texts, compare, finish
 
     def _fitting_code(self, types: Sequence[type]) -> str:
         """The code of a condition under which the values may be passed on and read by code."""
@@ -237,15 +243,15 @@ _TEMPLATE = """\
 def call({values}):
     if not ({fitting}):
         return refused({values})
-    before = ({contents})
+    {taken}
     try:
         result = kernel({passed})
     except Exception as error:
         tell(error, {values})
         raise
-    if {fine} and before == ({contents}):
+    if {fine}:
         return result
-    return finish(({values},), result, before)
+    return finish(({values},), result, ({parts}))
 """
 
 _NO_TENSORS = ("int", "SymInt", "float", "bool", "SymBool", "str", "complex", "Scalar", "NoneType")

@@ -16,7 +16,9 @@ from c10cli.verify.inputs import tensors_of
 
 __all__ = ["MEMORY"]
 
-_CODE = ContentsCode(f"{{}}.nbytes <= {MOST_WRITTEN_OUT}", ("{}.dtype", "{}.shape", "{}.tobytes()"))
+_CODE = ContentsCode(
+    f"{{}}.nbytes <= {MOST_WRITTEN_OUT}", ("{}.dtype", "{}.shape", "{}.tobytes()"), ("is", "==", "==")
+)
 
 
 class _NumpyMemory:
