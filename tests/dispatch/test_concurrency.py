@@ -135,7 +135,7 @@ class Storm:
 
 
 @pytest.mark.parametrize(("checked", "calls"), [(False, 1_000_000), (True, 200_000)])
-def test_a_million_calls_beside_a_storm_give_what_a_live_registration_gives(x, start, checked, calls):
+def test_calls_beside_a_storm_give_what_a_live_registration_gives(x, start, checked, calls):
     storm, finished, wrong = Storm(Dispatcher(checked=checked)), [], []
     possible, kinds = storm.possible, set()
 

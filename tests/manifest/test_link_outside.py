@@ -15,21 +15,6 @@ def misfit(x, y): return x
 """
 
 
-@pytest.fixture
-def write(tmp_path):
-    """A registry of operators with one argument, from their kernels by name."""
-
-    def write(name="registry.yaml", **kernels):
-        (tmp_path / "k.py").write_text(KERNELS, encoding="utf-8")
-        lines = ["version: 1", "operators:"]
-        for operator, value in kernels.items():
-            lines += [f'  - schema: "t::{operator}(Tensor x) -> Tensor"', f"    kernels: {value}"]
-        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
-        return tmp_path / name
-
-    return write
-
-
 X = np.ones(1)
 
 
@@ -161,9 +146,11 @@ def test_what_a_manifest_adds_without_override_may_not_hide_behind_one_that_has_
     assert "b.yaml:5:20" in str(caught.value.diagnostics[0].span)
 
 
-def test_an_operator_of_a_registry_loaded_before_is_extended(write, extend):
-    dispatcher = Dispatcher()
-    first = load_registry(write(f="{CPU: k.py:plain}"), dispatcher).find("f")
+def test_an_operator_of_a_registry_loaded_before_is_extended(extend, tmp_path):
+    dispatcher, base = Dispatcher(), tmp_path / "base.yaml"
+    kernels = "{CPU: k.py:plain}"
+    base.write_text(f'version: 1\noperators: [{{schema: "t::f(Tensor x) -> Tensor", kernels: {kernels}}}]\n')
+    first = load_registry(base, dispatcher).find("f")
     second = load_registry(extend("{CUDA: k.py:fast}"), dispatcher).find("f")
     assert first.handle is second.handle
     assert list(first.candidates) == ["CPU"]
