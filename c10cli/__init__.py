@@ -14,35 +14,34 @@ array([4, 6])
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from c10cli._lazy import lazy_names, provide
+from c10cli._lazy import provide
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # `as` makes them public to type checkers
-    from c10cli.dispatch import (
+    from c10cli.arrays.keys import DispatchKey as DispatchKey
+    from c10cli.arrays.tensor_types import key_of as key_of, register_tensor_type as register_tensor_type
+    from c10cli.diff.change import SchemaChange as SchemaChange
+    from c10cli.diff.schemas import compare_schemas as compare_schemas
+    from c10cli.dispatch.dispatcher import Dispatcher as Dispatcher, KernelRegistrar as KernelRegistrar
+    from c10cli.dispatch.kernel import (
         BoxedKernel as BoxedKernel,
-        Dispatcher as Dispatcher,
-        DispatchKey as DispatchKey,
-        DispatchTable as DispatchTable,
         KernelCache as KernelCache,
-        KernelRegistrar as KernelRegistrar,
-        KernelRegistrationBuilder as KernelRegistrationBuilder,
-        OperatorHandle as OperatorHandle,
         OpKernel as OpKernel,
+    )
+    from c10cli.dispatch.operator import OperatorHandle as OperatorHandle
+    from c10cli.dispatch.registration import (
+        KernelRegistrationBuilder as KernelRegistrationBuilder,
         OpSchemaRegistrar as OpSchemaRegistrar,
         define_op_schema as define_op_schema,
-        drop as drop,
         kernel_registration as kernel_registration,
-        key_of as key_of,
-        last as last,
         ops as ops,
-        peek as peek,
-        pop as pop,
-        push as push,
-        register_tensor_type as register_tensor_type,
     )
+    from c10cli.dispatch.stack import drop as drop, last as last, peek as peek, pop as pop, push as push
+    from c10cli.dispatch.table import DispatchTable as DispatchTable
     from c10cli.errors import (
         AmbiguousOverloadError as AmbiguousOverloadError,
         ArgumentError as ArgumentError,
@@ -61,36 +60,50 @@ if TYPE_CHECKING:  # `as` makes them public to type checkers
         UnknownOperatorError as UnknownOperatorError,
     )
     from c10cli.manifest.link import Registry as Registry, load_registry as load_registry
-    from c10cli.schema import (
+    from c10cli.schema.infer import infer_schema as infer_schema, type_of as type_of
+    from c10cli.schema.model import (
         Argument as Argument,
-        Finding as Finding,
         FunctionSchema as FunctionSchema,
         OperatorName as OperatorName,
-        compare_schemas as compare_schemas,
-        infer_schema as infer_schema,
-        parse_schema as parse_schema,
-        type_of as type_of,
     )
+    from c10cli.schema.parser import parse_schema as parse_schema
 
 _HOMES = {
-    "c10cli.dispatch": (
-        "BoxedKernel DispatchKey DispatchTable Dispatcher KernelCache KernelRegistrar "
-        "KernelRegistrationBuilder OpKernel OpSchemaRegistrar OperatorHandle define_op_schema "
-        "drop kernel_registration key_of last ops peek pop push register_tensor_type"
+    "c10cli.arrays.keys": "DispatchKey",
+    "c10cli.arrays.tensor_types": "key_of register_tensor_type",
+    "c10cli.diff.change": "SchemaChange",
+    "c10cli.diff.schemas": "compare_schemas",
+    "c10cli.dispatch.dispatcher": "Dispatcher KernelRegistrar",
+    "c10cli.dispatch.kernel": "BoxedKernel KernelCache OpKernel",
+    "c10cli.dispatch.operator": "OperatorHandle",
+    "c10cli.dispatch.registration": (
+        "KernelRegistrationBuilder OpSchemaRegistrar define_op_schema kernel_registration ops"
     ),
+    "c10cli.dispatch.stack": "drop last peek pop push",
+    "c10cli.dispatch.table": "DispatchTable",
     "c10cli.errors": (
-        "AmbiguousOverloadError ArgumentError BenchError C10Error Diagnostic DispatchError "
-        "KernelError ManifestError NoKernelError RegistrationError ReportError SchemaError "
-        "Span StaleHandleError UnknownOperatorError"
+        "AmbiguousOverloadError ArgumentError BenchError C10Error Diagnostic DispatchError KernelError "
+        "ManifestError NoKernelError RegistrationError ReportError SchemaError Span StaleHandleError "
+        "UnknownOperatorError"
     ),
     "c10cli.manifest.link": "Registry load_registry",
-    "c10cli.schema": (
-        "Argument Finding FunctionSchema OperatorName compare_schemas infer_schema parse_schema type_of"
-    ),
+    "c10cli.schema.infer": "infer_schema type_of",
+    "c10cli.schema.model": "Argument FunctionSchema OperatorName",
+    "c10cli.schema.parser": "parse_schema",
 }
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+__all__ = [*sorted(_MODULE_OF), "__version__"]
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, _HOMES)
-__all__ += ["__version__"]
 
-# See Note [Memory checks] in c10cli.dispatch.watch.
-provide("memory check", "c10cli.verify.memory:MEMORY")
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE_OF})
+
+
+provide("memory check", "c10cli.arrays.memory:MEMORY")

@@ -10,9 +10,7 @@ from ._common import axis_index, floating_array, row_blocks, working_dtype
 
 
 def layer_norm_cpu(
-    input: np.ndarray,
-    axis: int = -1,
-    epsilon: float = 1e-05,
+    input: np.ndarray, axis: int = -1, epsilon: float = 1e-05
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """*input* with the axes from *axis* on shifted to mean 0 and scaled to variance 1.
 

@@ -10,11 +10,7 @@ from ._common import axis_index, shown
 
 
 def topk_cpu(
-    self: np.ndarray,
-    k: int,
-    dim: int = -1,
-    largest: bool = True,
-    sorted: bool = True,
+    self: np.ndarray, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """The *k* largest (or smallest) elements along *dim*, and where they are.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click import Context
 
-from c10cli.arrays.words import ARRAY_FUNCTIONS, COST_FUNCTIONS
+from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.cli.main import group, run
 from c10cli.manifest import cases, load, operators
 from c10cli.manifest.load import require_manifest

@@ -8,7 +8,7 @@ import pytest
 
 import c10cli
 from c10cli import errors
-from c10cli.dispatch import DispatchKey
+from c10cli.arrays.keys import DispatchKey
 from c10cli.errors import (
     CODES,
     C10Error,
@@ -23,11 +23,7 @@ from c10cli.errors import (
 PACKAGE = Path(c10cli.__file__).parent
 
 # Kept for what is still to come; a code is never given to another condition.
-RESERVED = {
-    "C10E407",
-    "C10E503",
-    "C10E605",
-}
+RESERVED = {"C10E407", "C10E503", "C10E605"}
 
 SPAN = Span("registry.yaml", 3, 5, 9, "    text")
 FULL = Diagnostic("C10E204", "unknown type `Tensr`", SPAN, "a place", "not a type", ("n1", "n2"), "do this")

@@ -18,10 +18,10 @@ import pytest
 
 from c10cli.cli.main import run
 from c10cli.errors import CODES, C10Error
+from c10cli.jobs.fingerprint import manifest_digest
 from c10cli.manifest.link import load_registry
-from c10cli.verify.same_manifest import manifest_digest
-from c10cli.verify.validate import validate
-from c10cli.verify.worker import prepare
+from c10cli.verify.gate import validate
+from c10cli.verify.kernel_job import prepare
 
 PAGES = Path(__file__).parents[1] / "c10cli" / "explanations"
 

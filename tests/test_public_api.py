@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 import c10cli
-import c10cli.dispatch
 
-PACKAGES = {package.__name__: package for package in (c10cli, c10cli.dispatch)}
+PACKAGES = {package.__name__: package for package in (c10cli,)}
 
 
 def imported_for_type_checkers(package):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c10cli.dispatch.describe import describe
+from c10cli.describe import describe
 
 Array = npt.NDArray[Any]
 

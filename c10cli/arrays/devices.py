@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from c10cli.arrays.words import LIBRARIES as LIBRARIES
-from c10cli.dispatch.keys import DispatchKey
+from c10cli.arrays.dtypes import LIBRARIES as LIBRARIES
+from c10cli.arrays.keys import DispatchKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,4 @@ def waiter(device: Device) -> Callable[[object], object] | None:
     return wait
 
 
-_PROBES: dict[str, Callable[[], tuple[str, str]]] = {
-    "CPU": _cpu,
-    "SparseCPU": _sparse_cpu,
-    "CUDA": _cuda,
-}
+_PROBES: dict[str, Callable[[], tuple[str, str]]] = {"CPU": _cpu, "SparseCPU": _sparse_cpu, "CUDA": _cuda}

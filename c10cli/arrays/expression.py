@@ -14,17 +14,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, CONSTANTS
 from c10cli.arrays.filling import array_functions, convert_like, is_array
-from c10cli.arrays.words import ARRAY_FUNCTIONS, CONSTANTS
 from c10cli.errors import Diagnostic, ManifestError, Span, did_you_mean
 
-__all__ = [
-    "Expression",
-    "evaluate",
-    "find_unknown_names",
-    "makes_array",
-    "parse_expression",
-]
+__all__ = ["Expression", "evaluate", "find_unknown_names", "makes_array", "parse_expression"]
 
 MAX_LENGTH: Final = 10_000
 MAX_DEPTH: Final = 40

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from c10cli.arrays.words import ARRAY_FUNCTIONS, DTYPES
+from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, DTYPES
 
 __all__ = ["array_functions", "available_bytes", "convert_like", "is_array"]
 

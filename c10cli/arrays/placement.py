@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from c10cli.arrays.devices import Device, device_of
-from c10cli.dispatch import DispatchKey
-from c10cli.dispatch.describe import describe, error_text
+from c10cli.arrays.keys import DispatchKey
+from c10cli.describe import describe, error_text
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError
 
 Array = npt.NDArray[Any]

@@ -10,7 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from c10cli.schema import LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, FunctionSchema, ListType, OptionalType, Type
+from c10cli.schema.model import FunctionSchema
+from c10cli.schema.types import LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
 
 __all__ = ["with_torch_objects"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from c10cli.bench.result import Skipped, case_id
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
-from c10cli.manifest.link import Candidate, LinkedOperator, Registry
+from c10cli.jobs.fingerprint import file_digests, manifest_digest
+from c10cli.manifest.link import LinkedOperator, Registry, Variant
 from c10cli.verify.inputs import CasePoint, case_points
-from c10cli.verify.same_manifest import file_digests, manifest_digest
 
 __all__ = ["Batch", "Plan", "make_plan", "point_id"]
 
@@ -27,7 +27,7 @@ class Batch:
     """
 
     linked: LinkedOperator
-    candidate: Candidate
+    candidate: Variant
     points: tuple[tuple[int, CasePoint], ...]
 
     @property
@@ -122,7 +122,7 @@ def _refuse_repeats(identities: Sequence[str]) -> None:
         )
 
 
-def point_id(linked: LinkedOperator, candidate: Candidate, point: CasePoint) -> str:
+def point_id(linked: LinkedOperator, candidate: Variant, point: CasePoint) -> str:
     """The identity of a case across runs; see `case_id`."""
     kernel = candidate.kernel
     return case_id(
@@ -130,7 +130,7 @@ def point_id(linked: LinkedOperator, candidate: Candidate, point: CasePoint) -> 
     )
 
 
-def _skip_reason(candidate: Candidate) -> str:
+def _skip_reason(candidate: Variant) -> str:
     """Why this machine cannot run the kernel; the device comes first, as what cannot be installed."""
     device = candidate.kernel.device
     if not device.available:

@@ -12,7 +12,7 @@ import numpy  # noqa: F401 - so that its version is among the facts
 
 from c10cli.bench.environment import measure_peaks, read_environment
 from c10cli.bench.steady import steady_state
-from c10cli.verify.child import Fields, serve
+from c10cli.jobs.child import Fields, serve
 
 
 def prepare(job: Fields) -> Callable[[int], Fields]:

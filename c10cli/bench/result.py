@@ -17,14 +17,7 @@ from c10cli.bench.sampling import Samples
 from c10cli.bench.stats import Difference, Interval
 from c10cli.errors import BenchError, Diagnostic, InternalError
 
-__all__ = [
-    "FORMAT",
-    "CaseResult",
-    "RunResult",
-    "Skipped",
-    "Status",
-    "case_id",
-]
+__all__ = ["FORMAT", "CaseResult", "RunResult", "Skipped", "Status", "case_id"]
 
 FORMAT: Final = "c10.bench/1"
 

@@ -12,8 +12,8 @@ from c10cli.bench.plan import Plan
 from c10cli.bench.result import RunResult
 from c10cli.bench.sources import Sources
 from c10cli.errors import BenchError, Diagnostic
+from c10cli.jobs.fingerprint import file_digests
 from c10cli.manifest.model import Manifest
-from c10cli.verify.same_manifest import file_digests
 
 __all__ = ["Earlier", "check_same_registry", "earlier_cases"]
 

@@ -12,7 +12,7 @@ from c10cli.bench.environment import Environment, read_environment, read_load
 from c10cli.bench.journal import Journal, make_root, make_run_folder, write_latest
 from c10cli.bench.plan import Batch, Plan
 from c10cli.bench.result import CaseResult, RunResult
-from c10cli.verify.child import Ended, run_items
+from c10cli.jobs.child import Ended, run_items
 from c10cli.verify.inputs import CasePoint
 
 __all__ = ["Options", "Progress", "end_run", "run_plan", "start_run"]
@@ -20,7 +20,7 @@ __all__ = ["Options", "Progress", "end_run", "run_plan", "start_run"]
 # Gets the id of the case that begins, or the result of the one that ended.
 Progress = Callable[["str | CaseResult"], None]
 
-_WORKER, _PROBE = "c10cli.bench.worker", "c10cli.bench.probe"
+_WORKER, _PROBE = "c10cli.bench.case_job", "c10cli.bench.probe"
 
 
 @dataclass(frozen=True, slots=True)

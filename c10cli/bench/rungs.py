@@ -10,9 +10,10 @@ from typing import Any
 from c10cli.arrays.devices import Device, device_of, synchronizer, waiter
 from c10cli.bench.body import Body, Round, make_fresh_round, make_round
 from c10cli.bench.clock import SYSTEM_CLOCK
-from c10cli.dispatch import BoxedKernel, Dispatcher, OperatorHandle
-from c10cli.dispatch.kernel import BoundKernel
-from c10cli.schema import FunctionSchema
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.kernel import BoundKernel, BoxedKernel
+from c10cli.dispatch.operator import OperatorHandle
+from c10cli.schema.model import FunctionSchema
 from c10cli.verify.checked import end_copies_of
 from c10cli.verify.inputs import Arguments, copy_tensors
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
+from c10cli.entry_points.entry_point import EntryPoint, parse_entry_point
+from c10cli.entry_points.importing import KERNEL_PACKAGES
+from c10cli.entry_points.locate import locate_source
 from c10cli.errors import ManifestError
-from c10cli.manifest.entry_point import EntryPoint, parse_entry_point
-from c10cli.manifest.loading import KERNEL_PACKAGES
-from c10cli.manifest.locate import locate_source
 
 __all__ = ["Sources"]
 

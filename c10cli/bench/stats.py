@@ -112,10 +112,7 @@ def outlier_counts(values: Sequence[float]) -> tuple[int, int]:
     """How many values lie more than 1.5 quartile distances below and above the quartiles."""
     first, third = quartiles(values)
     reach = 1.5 * (third - first)
-    return (
-        sum(value < first - reach for value in values),
-        sum(value > third + reach for value in values),
-    )
+    return (sum(value < first - reach for value in values), sum(value > third + reach for value in values))
 
 
 def bootstrap_medians(values: Sequence[float], resamples: int, rng: random.Random) -> list[float]:

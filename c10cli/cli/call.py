@@ -25,7 +25,7 @@ from c10cli.errors import NoKernelError
 if TYPE_CHECKING:
     from c10cli.dispatch.kernel import OpKernel
     from c10cli.manifest.link import LinkedOperator
-    from c10cli.schema import FunctionSchema
+    from c10cli.schema.model import FunctionSchema
 
 
 @c10_command("call", context_settings=dict(WORDS_AS_THEY_ARE), options_metavar="[OPTIONS]")
@@ -88,7 +88,7 @@ def _check_save(session: Session, save: Path, schema: FunctionSchema) -> None:
 
 def _kernel(linked: LinkedOperator, options: CallOptions, arguments: dict[str, Any]) -> OpKernel:
     """The kernel to call: the registered one for the arguments, or the variant asked for."""
-    from c10cli.dispatch import DispatchKey
+    from c10cli.arrays.keys import DispatchKey
     from c10cli.dispatch.kernel import OpKernel
 
     if options.variant is None:

@@ -13,12 +13,13 @@ import numpy as np
 
 from c10cli.arrays.compare import view_of
 from c10cli.arrays.placement import to_numpy
+from c10cli.arrays.tensor_types import is_tensor, key_of
 from c10cli.cli.streams import written
-from c10cli.dispatch.describe import describe
-from c10cli.dispatch.tensor_types import is_tensor, key_of
+from c10cli.describe import describe
 from c10cli.errors import Diagnostic, ReportError
 from c10cli.files import is_stream, write_atomic
-from c10cli.schema import FunctionSchema, types as schema_types
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import FunctionSchema
 
 STANDARD_OUTPUT = Path("-")
 

@@ -186,8 +186,8 @@ def bind_words(words: CallWords, options: CallOptions) -> dict[str, Any]:
     Raises:
         ArgumentError: C10E404, C10E405, C10E410, C10E411.
     """
+    from c10cli.arrays.tensor_types import is_tensor
     from c10cli.cli.shell_arguments import evaluate_tail
-    from c10cli.dispatch.tensor_types import is_tensor
 
     schema = words.linked.decl.schema
     positional, keywords = evaluate_tail(schema, words.tail, options.dtype, options.seed)
@@ -209,7 +209,7 @@ def place_bound(linked: LinkedOperator, options: CallOptions, bound: dict[str, A
 
 def _arrays(linked: LinkedOperator, key: str, variant: str | None) -> str:
     """The library whose arrays the kernel for *key* takes; empty where that is the usual one."""
-    for candidate in linked.candidates.get(key, ()):
+    for candidate in linked.variants.get(key, ()):
         if candidate.taken if variant is None else candidate.kernel.name == variant:
             return str(candidate.kernel.arrays)
     return ""
@@ -221,7 +221,7 @@ def key_of_arguments(linked: LinkedOperator, arguments: dict[str, Any]) -> str:
     Raises:
         ArgumentError: C10E408, no tensor decides.
     """
-    from c10cli.dispatch.tensor_types import key_of
+    from c10cli.arrays.tensor_types import key_of
 
     calling = linked.handle.calling()
     tensor = calling.key_tensor((), arguments)
@@ -234,5 +234,5 @@ def key_of_arguments(linked: LinkedOperator, arguments: dict[str, Any]) -> str:
 def with_candidates(error: NoKernelError, linked: LinkedOperator) -> NoKernelError:
     """*error*, with why each declared candidate of the key is not registered."""
     key = error.dispatch_key.name
-    notes = [f"`{c.kernel.name}` for {key}: {c.reason}" for c in linked.candidates.get(key, ())]
+    notes = [f"`{c.kernel.name}` for {key}: {c.reason}" for c in linked.variants.get(key, ())]
     return NoKernelError(*(d.with_notes(*notes) for d in error.diagnostics), **error.facts)

@@ -12,7 +12,7 @@ from c10cli.cli.session import Session, command as c10_command
 from c10cli.errors import Diagnostic, Span
 
 if TYPE_CHECKING:
-    from c10cli.manifest.changes import Change, Changes, UnusedWaiver
+    from c10cli.diff.manifests import Change, Changes, UnusedWaiver
 
 
 @c10_command("diff", formats=("text", "json", "github"))
@@ -33,8 +33,8 @@ def command(session: Session, old: str, new: str) -> int:
     The removal of an operator is waived in a `waive:` of NEW itself, with its
     name as `operator` and `breaks: operator-removed`.
     """
-    from c10cli.manifest.changes import compare_sides
-    from c10cli.manifest.sides import read_side
+    from c10cli.diff.manifests import compare_sides
+    from c10cli.diff.sides import read_side
 
     old_side, new_side = read_side(old), read_side(new)
     changes = compare_sides(old_side, new_side, date.today())
@@ -200,7 +200,7 @@ def _place(span: Span | None, text: str) -> dict[str, object] | None:
 
 
 def _show_github(session: Session, changes: Changes) -> None:
-    from c10cli.cli.annotations import annotation
+    from c10cli.report.github import annotation
 
     for change in changes.changes:
         diagnostic = _diagnostic(change)

@@ -11,19 +11,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.tensor_types import key_of, tensors_of
 from c10cli.cli.call_words import CallOptions, CallWords, bind_words, place_bound, with_candidates
 from c10cli.cli.session import short_path
 from c10cli.cli.streams import stdout_to_stderr
-from c10cli.dispatch import DispatchKey
-from c10cli.dispatch.describe import describe
-from c10cli.dispatch.tensor_types import key_of
+from c10cli.describe import describe
+from c10cli.entry_points.definitions import read_module
+from c10cli.entry_points.entry_point import EntryPoint
+from c10cli.entry_points.locate import locate_source
 from c10cli.errors import C10Error, DispatchError, InternalError, NoKernelError
-from c10cli.manifest.entry_point import EntryPoint
-from c10cli.manifest.link import Candidate, LinkedOperator
-from c10cli.manifest.locate import locate_source
-from c10cli.manifest.signature import read_module
+from c10cli.manifest.link import LinkedOperator, Variant
 from c10cli.schema import types as schema_types
-from c10cli.verify.inputs import Arguments, tensors_of
+from c10cli.verify.inputs import Arguments
 
 _FIRST_TENSOR = "the first argument of type Tensor"
 _FIRST_INSIDE = "the first tensor of the lists and optionals, since no argument is a plain Tensor"
@@ -62,7 +62,7 @@ class KeyChoice:
 class Row:
     """One candidate of a key, with the reason why it is taken or not."""
 
-    candidate: Candidate
+    candidate: Variant
     taken: bool
     reason: str
 
@@ -268,18 +268,18 @@ def _table(
         elsewhere: why the call does not come to another key.
         variant: the candidate of *chosen* that was asked for by name.
     """
-    keys = sorted(linked.candidates, key=lambda key: key != chosen)
+    keys = sorted(linked.variants, key=lambda key: key != chosen)
     return tuple(
         KeyRows(
             key,
             linked.device(key).reason or ("" if key == chosen else elsewhere),
-            _rows(linked.candidates[key], variant if key == chosen else None),
+            _rows(linked.variants[key], variant if key == chosen else None),
         )
         for key in keys
     )
 
 
-def _rows(candidates: tuple[Candidate, ...], variant: str | None) -> tuple[Row, ...]:
+def _rows(candidates: tuple[Variant, ...], variant: str | None) -> tuple[Row, ...]:
     if variant is None:
         return tuple(Row(c, c.taken, c.with_override(_reason(c, len(candidates)))) for c in candidates)
     return tuple(
@@ -290,7 +290,7 @@ def _rows(candidates: tuple[Candidate, ...], variant: str | None) -> tuple[Row, 
     )
 
 
-def _reason(candidate: Candidate, count: int) -> str:
+def _reason(candidate: Variant, count: int) -> str:
     if not candidate.taken:
         return candidate.reason
     if count == 1:

@@ -217,7 +217,7 @@ def key_name(text: str) -> str:
     Raises:
         DispatchError: C10E108.
     """
-    from c10cli.dispatch.keys import DispatchKey, unknown_key  # which `c10 list` does not need
+    from c10cli.arrays.keys import DispatchKey, unknown_key  # which `c10 list` does not need
 
     if text not in DispatchKey.known_names():
         raise DispatchError(unknown_key(text, "name one of these"), dispatch_key=text)

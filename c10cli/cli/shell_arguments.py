@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from c10cli.arrays.dtypes import DTYPES
 from c10cli.arrays.expression import evaluate, parse_expression
-from c10cli.arrays.words import DTYPES
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, ManifestError, did_you_mean
-from c10cli.schema import Argument, FunctionSchema, types as schema_types
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.verify.inputs import as_argument
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from c10cli.cli.session import Session, command as c10_command, complete_operator, short_path
-from c10cli.manifest.entry_point import EntryPoint
-from c10cli.manifest.link import Candidate, LinkedOperator
-from c10cli.manifest.locate import Missing, locate_source
+from c10cli.entry_points.definitions import Definition, read_module
+from c10cli.entry_points.entry_point import EntryPoint
+from c10cli.entry_points.locate import Missing, locate_source
+from c10cli.manifest.link import LinkedOperator, Variant
 from c10cli.manifest.model import CaseDecl, OperatorDecl
-from c10cli.manifest.signature import Definition, read_module
-from c10cli.schema import Argument
+from c10cli.schema.model import Argument
 
 
 @c10_command("show")
@@ -39,11 +39,11 @@ def _lines(linked: LinkedOperator) -> list[str]:
     lines += ["", "Returns"]
     lines += [f"  {returned}" for returned in decl.schema.returns] or ["  nothing"]
     lines += ["", f"Dispatch table (the key comes from {_deciding(linked)})"]
-    for key, candidates in linked.candidates.items():
+    for key, candidates in linked.variants.items():
         device = linked.device(key)
         lines.append(f"  {key}" + ("" if device.available else f"  (no tensors here: {device.reason})"))
         lines += [f"    {line}" for candidate in candidates for line in _candidate_lines(candidate)]
-    lines += [] if linked.candidates else ["  no kernels"]
+    lines += [] if linked.variants else ["  no kernels"]
     lines += ["", "Reference", *(f"  {line}" for line in _reference_lines(decl))]
     lines += ["", "Cost", *(f"  {line}" for line in _cost_lines(decl))]
     lines += ["", "Cases"]
@@ -64,7 +64,7 @@ def _deciding(linked: LinkedOperator) -> str:
     return ", then ".join(f"`{a.name}`" for a in linked.handle.calling().dispatch_arguments())
 
 
-def _candidate_lines(candidate: Candidate) -> list[str]:
+def _candidate_lines(candidate: Variant) -> list[str]:
     """The variant, `*` for the registered one; the reason; where it is declared; where it is defined."""
     kernel = candidate.kernel
     reason = candidate.with_override(candidate.reason)
@@ -150,7 +150,7 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
                 "device_reason": linked.device(key).reason or None,
                 "candidates": [_candidate_dict(candidate) for candidate in candidates],
             }
-            for key, candidates in linked.candidates.items()
+            for key, candidates in linked.variants.items()
         ],
         "reference": decl.reference.text if decl.reference else None,
         "tolerance": {d: {"rtol": t.rtol, "atol": t.atol} for d, t in decl.tolerance.items()},
@@ -179,7 +179,7 @@ def _case_dict(case: CaseDecl) -> dict[str, Any]:
     }
 
 
-def _candidate_dict(candidate: Candidate) -> dict[str, Any]:
+def _candidate_dict(candidate: Variant) -> dict[str, Any]:
     kernel, path = candidate.kernel, candidate.kernel.entry_point.path
     definition = _definition(kernel.entry_point)
     return {

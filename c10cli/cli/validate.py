@@ -13,7 +13,7 @@ import click
 from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command, key_name
 
 if TYPE_CHECKING:
-    from c10cli.verify.validate import Validation
+    from c10cli.verify.gate import Validation
 
 
 @c10_command("validate", formats=("text", "json", "github"))
@@ -46,7 +46,7 @@ def command(
 
     Example: c10 validate registry.yaml --require CUDA --format github
     """
-    from c10cli.verify.validate import validate
+    from c10cli.verify.gate import validate
 
     if manifest is not None:
         session.registry = manifest
@@ -84,7 +84,7 @@ def _progress(session: Session) -> Iterator[Callable[[str], None]]:
 
 def _show(session: Session, validation: Validation) -> None:
     if session.format == "github":
-        from c10cli.cli.annotations import annotation
+        from c10cli.report.github import annotation
 
         for diagnostic in validation.diagnostics:
             text = diagnostic.message + (f" ({diagnostic.help})" if diagnostic.help else "")

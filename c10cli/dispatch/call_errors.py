@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from c10cli.dispatch.describe import describe, describe_error
+from c10cli.describe import describe, describe_error
 from c10cli.errors import ArgumentError, Diagnostic, DispatchError, KernelError
-from c10cli.schema import Argument, FunctionSchema, types as schema_types
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import Argument, FunctionSchema
 
 
 def no_tensor(schema: FunctionSchema, values: Mapping[str, object]) -> ArgumentError:

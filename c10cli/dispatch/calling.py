@@ -15,8 +15,9 @@ from c10cli.dispatch.generated import generate_apply, generate_call
 from c10cli.dispatch.signature import has_schema_signature
 from c10cli.dispatch.stack import Stack
 from c10cli.errors import ArgumentError, Diagnostic, SchemaError
-from c10cli.schema import Argument, FunctionSchema, types as schema_types
+from c10cli.schema import types as schema_types
 from c10cli.schema.convert import is_sequence
+from c10cli.schema.model import Argument, FunctionSchema
 
 Function = Callable[..., Any]
 
@@ -282,8 +283,7 @@ def _check_can_dispatch(schema: FunctionSchema, dispatch: tuple[int, ...]) -> No
     else:
         return
     raise SchemaError(
-        Diagnostic("C10E209", fact, notes=(f"the schema is {schema}",), help=todo),
-        operator=str(schema.name),
+        Diagnostic("C10E209", fact, notes=(f"the schema is {schema}",), help=todo), operator=str(schema.name)
     )
 
 

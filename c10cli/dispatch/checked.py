@@ -7,13 +7,15 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.tensor_types import is_tensor, key_of, remember, resolve_type, tensors_of
 from c10cli.dispatch import call_errors
 from c10cli.dispatch.generated import generate_call_by_types
-from c10cli.dispatch.keys import DispatchKey
-from c10cli.dispatch.tensor_types import is_tensor, key_of, remember, resolve_type
 from c10cli.dispatch.watch import MemoryCheck, MemoryWatch, WatchedKernel
 from c10cli.errors import ArgumentError
-from c10cli.schema import Argument, FunctionSchema, Type, types as schema_types
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.types import Type
 
 Function = Callable[..., Any]
 
@@ -131,13 +133,6 @@ def _accepts(argument: Argument, value_type: type) -> bool:
     return passed_on is not None and passed_on(value_type)
 
 
-def tensors_in(value: Any) -> list[Any]:
-    """The tensors in an argument or a result: itself, or those of its list."""
-    if is_tensor(value):
-        return [value]
-    return [element for element in value if is_tensor(element)] if isinstance(value, list | tuple) else []
-
-
 # A sparse tensor and a dense one may be arguments of one call.
 _SAME_DEVICE = {DispatchKey.SparseCPU: DispatchKey.CPU, DispatchKey.SparseCUDA: DispatchKey.CUDA}
 
@@ -153,7 +148,7 @@ def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
     """
     first: DispatchKey | None = None
     for value in values:
-        for tensor in tensors_in(value):
+        for tensor in tensors_of(value):
             key = _key_of(tensor)
             if first is None or key is None:
                 first = first or key
@@ -173,7 +168,7 @@ def _keys(schema: FunctionSchema, values: Sequence[Any]) -> dict[str, list[str]]
     """By argument, the names of the keys of its tensors."""
     found: dict[str, list[str]] = {}
     for argument, value in zip(schema.arguments, values, strict=True):
-        keys = {key for key in map(_key_of, tensors_in(value)) if key is not None}
+        keys = {key for key in map(_key_of, tensors_of(value)) if key is not None}
         if keys:
             found[argument.name] = [key.name for key in sorted(keys)]
     return found

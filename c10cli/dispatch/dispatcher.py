@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from c10cli._lazy import provided
-from c10cli.dispatch import refusals, tensor_types
+from c10cli.arrays import tensor_types
+from c10cli.arrays.keys import DispatchKey
+from c10cli.dispatch import refusals
 from c10cli.dispatch.kernel import (
     BoxedKernel,
     CacheCreator,
@@ -21,7 +23,6 @@ from c10cli.dispatch.kernel import (
     OpKernel,
     bind_kernel,
 )
-from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.names import select_name
 from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.site import caller_site
@@ -30,7 +31,8 @@ from c10cli.dispatch.table import DispatchTable, StaleTable
 from c10cli.dispatch.unique import Unique
 from c10cli.dispatch.watch import MemoryCheck
 from c10cli.errors import Diagnostic, RegistrationError
-from c10cli.schema import FunctionSchema, OperatorName, parse_schema
+from c10cli.schema.model import FunctionSchema, OperatorName
+from c10cli.schema.parser import parse_schema
 
 
 class Dispatcher(Unique):

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any, Protocol
 
-from c10cli.dispatch.keys import DispatchKey
-from c10cli.schema import Argument, FunctionSchema
+from c10cli.arrays.keys import DispatchKey
+from c10cli.schema.model import Argument, FunctionSchema
 
 Function = Callable[..., Any]
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from c10cli.arrays.keys import DispatchKey
+from c10cli.describe import callable_name
 from c10cli.dispatch import signature as signatures
-from c10cli.dispatch.describe import callable_name
-from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.stack import Stack
 from c10cli.errors import Diagnostic, KernelError, RegistrationError
-from c10cli.schema import FunctionSchema
+from c10cli.schema.model import FunctionSchema
 
 if TYPE_CHECKING:
     from c10cli.dispatch.calling import Calling

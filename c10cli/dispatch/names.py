@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from c10cli.errors import AmbiguousOverloadError, Diagnostic, UnknownOperatorError, near_names
-from c10cli.schema import OperatorName
+from c10cli.schema.model import OperatorName
 
 
 def select_name(text: str, known: Sequence[OperatorName]) -> OperatorName:

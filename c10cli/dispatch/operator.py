@@ -6,15 +6,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch.calling import Calling
 from c10cli.dispatch.checked import CheckedCall
 from c10cli.dispatch.kernel import OpKernel
-from c10cli.dispatch.keys import DispatchKey
 from c10cli.dispatch.stack import Stack
 from c10cli.dispatch.table import DispatchTable, StaleTable
 from c10cli.dispatch.unique import Unique
 from c10cli.errors import ArgumentError
-from c10cli.schema import FunctionSchema, OperatorName
+from c10cli.schema.model import FunctionSchema, OperatorName
 
 if TYPE_CHECKING:
     from c10cli.dispatch.dispatcher import Dispatcher

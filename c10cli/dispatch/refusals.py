@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from c10cli.dispatch.describe import describe
-from c10cli.dispatch.keys import DispatchKey
+from c10cli.arrays.keys import DispatchKey
+from c10cli.describe import describe
 from c10cli.errors import ArgumentError, Diagnostic, RegistrationError
-from c10cli.schema import Argument, FunctionSchema
+from c10cli.schema.model import Argument, FunctionSchema
 
 if TYPE_CHECKING:
     from c10cli.dispatch.kernel import KernelEntry

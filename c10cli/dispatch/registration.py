@@ -9,17 +9,11 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, cast
 
+from c10cli.arrays.keys import DispatchKey
+from c10cli.describe import callable_name
 from c10cli.dispatch import refusals
-from c10cli.dispatch.describe import callable_name
 from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar
-from c10cli.dispatch.kernel import (
-    BoxedKernel,
-    CacheCreator,
-    KernelCache,
-    KernelFunction,
-    signature_of,
-)
-from c10cli.dispatch.keys import DispatchKey
+from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, KernelFunction, signature_of
 from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.site import caller_site
 from c10cli.dispatch.unique import Unique
@@ -30,7 +24,7 @@ from c10cli.errors import (
     StaleHandleError,
     UnknownOperatorError,
 )
-from c10cli.schema import FunctionSchema
+from c10cli.schema.model import FunctionSchema
 
 OperatorGetter = Callable[[], OperatorHandle]
 
@@ -103,7 +97,7 @@ def kernel_registration(
     Args:
         dispatcher: None: that of the handle, or for a name the singleton.
 
-    >>> from c10cli.dispatch import Dispatcher
+    >>> from c10cli.dispatch.dispatcher import Dispatcher
     >>> op = define_op_schema("demo::same(Tensor x) -> Tensor", Dispatcher())
     >>> with kernel_registration(op).kernel(lambda x: x).dispatch_key("CPU").register():
     ...     op().keys()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from c10cli.arrays.tensor_types import is_tensor
+from c10cli.describe import describe
 from c10cli.dispatch import call_errors
-from c10cli.dispatch.describe import describe
-from c10cli.dispatch.tensor_types import is_tensor
 from c10cli.errors import KernelError
-from c10cli.schema import FunctionSchema, Type, types as schema_types
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import FunctionSchema
+from c10cli.schema.types import Type
 
 
 def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any, ...]:

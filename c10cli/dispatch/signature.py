@@ -11,7 +11,9 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature
 from types import FunctionType
 from typing import Any
 
-from c10cli.schema import FunctionSchema, Type, types as schema_types
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import FunctionSchema
+from c10cli.schema.types import Type
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 

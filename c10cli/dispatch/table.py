@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.tensor_types import key_of, remember, resolve_type
+from c10cli.describe import describe
 from c10cli.dispatch.calling import Calling
-from c10cli.dispatch.describe import describe
 from c10cli.dispatch.kernel import KernelEntry
-from c10cli.dispatch.keys import DispatchKey
-from c10cli.dispatch.tensor_types import key_of, remember, resolve_type
 from c10cli.errors import Diagnostic, NoKernelError, StaleHandleError
 
 Function = Callable[..., Any]

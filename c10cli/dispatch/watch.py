@@ -17,8 +17,9 @@ from c10cli.dispatch import call_errors
 from c10cli.dispatch.generated import compiled, passed_values
 from c10cli.dispatch.returns import check_returns
 from c10cli.errors import KernelError
-from c10cli.schema import Argument, FunctionSchema, Type, types as schema_types
-from c10cli.schema.model import AliasInfo
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
+from c10cli.schema.types import Type
 
 Function = Callable[..., Any]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from c10cli.document.nodes import Document
+from c10cli.document.scalars import describe
+from c10cli.document.source import load_document
 from c10cli.errors import Diagnostic, ManifestError
-from c10cli.manifest.document import Document
-from c10cli.manifest.scalars import describe
-from c10cli.manifest.source import load_document
 
 __all__ = ["Declared", "keys_of", "read_declared"]
 

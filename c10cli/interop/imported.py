@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from c10cli.errors import CODES, SchemaError
 from c10cli.manifest.operators import check_schema
-from c10cli.schema import FunctionSchema, OperatorName, parse_schema
+from c10cli.schema.model import FunctionSchema, OperatorName
+from c10cli.schema.parser import parse_schema
 
 __all__ = ["Collector", "Imported", "ImportedOperator", "LeftOut", "matches_name"]
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from c10cli.arrays.devices import is_installed
-from c10cli.dispatch.describe import error_text
+from c10cli.describe import error_text
 from c10cli.errors import Diagnostic, RegistrationError, SchemaError
 from c10cli.interop.imported import matches_name
 from c10cli.interop.torch_kernel import make_torch_kernel
-from c10cli.manifest.link import Candidate, LinkedOperator, Registry
+from c10cli.manifest.link import LinkedOperator, Registry, Variant
 from c10cli.manifest.model import OperatorDecl
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 __all__ = [
     "EXPORTED_KEYS",
@@ -124,12 +124,12 @@ def select_operators(operators: Iterable[LinkedOperator], select: Sequence[str])
     return [o for o in operators if not select or any(matches_name(str(o.decl.name), p) for p in select)]
 
 
-def exported_kernels(linked: LinkedOperator) -> dict[str, Candidate]:
+def exported_kernels(linked: LinkedOperator) -> dict[str, Variant]:
     """The kernel of each dispatch key that torch can call: the registered one, if it takes such arrays."""
     return {
         key: candidate
         for key, libraries in EXPORTED_KEYS.items()
-        for candidate in linked.candidates.get(key, ())
+        for candidate in linked.variants.get(key, ())
         if candidate.taken and candidate.kernel.arrays in libraries
     }
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.placement import as_torch
-from c10cli.dispatch import DispatchKey, OpKernel
-from c10cli.dispatch.describe import describe
+from c10cli.describe import describe
+from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import ArgumentError, Diagnostic, KernelError
-from c10cli.manifest.link import Candidate, LinkedOperator
-from c10cli.schema import Argument, FunctionSchema, is_optional_tensor, is_tensor, is_tensor_list
+from c10cli.manifest.link import LinkedOperator, Variant
+from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
 __all__ = ["make_torch_kernel"]
 
@@ -22,7 +24,7 @@ Function = Callable[..., Any]
 Convert = Callable[[Any, bool], Any]
 
 
-def make_torch_kernel(linked: LinkedOperator, candidate: Candidate) -> Function:
+def make_torch_kernel(linked: LinkedOperator, candidate: Variant) -> Function:
     """The kernel of *candidate* as a function for `torch.library.Library.impl`.
 
     The kernel is imported at the first call.  torch leaves out arguments that
@@ -46,7 +48,7 @@ def make_torch_kernel(linked: LinkedOperator, candidate: Candidate) -> Function:
     return _on_numpy(schema, name, kernel)
 
 
-def _takes_tensors(candidate: Candidate) -> bool:
+def _takes_tensors(candidate: Variant) -> bool:
     """Whether torch's tensors are what the kernel takes."""
     kernel = candidate.kernel
     return kernel.arrays == "torch" or (not kernel.arrays and kernel.dispatch_key != "CPU")

@@ -6,13 +6,13 @@ import math
 import sys
 from typing import Any
 
-from c10cli.arrays.words import DTYPES, RESERVED_NAMES, is_exact
+from c10cli.arrays.dtypes import DTYPES, RESERVED_NAMES, is_exact
+from c10cli.document.fields import Fields
+from c10cli.document.nodes import REFUSED, Node
+from c10cli.document.scalars import describe
 from c10cli.errors import Diagnostic, did_you_mean, near_names
-from c10cli.manifest.document import REFUSED, Node
-from c10cli.manifest.fields import Fields
 from c10cli.manifest.model import CaseDecl, PlainValue, Tolerance
-from c10cli.manifest.scalars import describe
-from c10cli.schema import FunctionSchema
+from c10cli.schema.model import FunctionSchema
 
 __all__ = ["case_given_twice", "check_inputs", "read_cases", "read_tolerance"]
 

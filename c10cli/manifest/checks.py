@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from inspect import Parameter
 from pathlib import Path
 
+from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.arrays.expression import find_unknown_names, parse_expression
-from c10cli.arrays.words import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.dispatch.signature import mismatch
+from c10cli.document.nodes import Node, text_offsets
+from c10cli.entry_points.definitions import Definition, SourceModule, read_module
+from c10cli.entry_points.entry_point import EntryPoint
+from c10cli.entry_points.locate import Missing, Unresolved, locate_source
 from c10cli.errors import Diagnostic, ManifestError, did_you_mean
-from c10cli.manifest.document import Node, text_offsets
-from c10cli.manifest.entry_point import EntryPoint
 from c10cli.manifest.kinds import check_kinds
-from c10cli.manifest.locate import Missing, Unresolved, locate_source
 from c10cli.manifest.model import CaseDecl, KernelDecl, Manifest, OperatorDecl
-from c10cli.manifest.signature import Definition, SourceModule, read_module
 
 __all__ = ["CheckResult", "Skipped", "check_manifest", "check_operator"]
 
@@ -226,12 +226,7 @@ def _check_case(operator: OperatorDecl, case: CaseDecl, result: CheckResult) -> 
 
 
 def _check_expression(
-    text: str,
-    node: Node,
-    key: str,
-    names: Collection[str],
-    functions: Collection[str],
-    result: CheckResult,
+    text: str, node: Node, key: str, names: Collection[str], functions: Collection[str], result: CheckResult
 ) -> frozenset[str] | None:
     """The free names of the expression at *key* of *node*; None, and findings, where it is faulty."""
     try:

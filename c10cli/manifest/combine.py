@@ -17,7 +17,7 @@ from c10cli.errors import Diagnostic, Span
 from c10cli.manifest.cases import case_given_twice, check_inputs
 from c10cli.manifest.model import CaseDecl, Cost, ExtensionDecl, KernelDecl, OperatorDecl
 from c10cli.manifest.operators import same_name
-from c10cli.schema import FunctionSchema, OperatorName
+from c10cli.schema.model import FunctionSchema, OperatorName
 
 if TYPE_CHECKING:
     from c10cli.manifest.load import ManifestFile
@@ -111,7 +111,7 @@ class SharedOperator:
         return dict.fromkeys(key for part in parts for key in part.decl.dispatch_keys)
 
     def _key_faults(self, parts: Sequence[_Part], key: str) -> Iterator[Fault]:
-        claims = [part for part in parts if part.decl.candidates(key)]
+        claims = [part for part in parts if part.decl.variants(key)]
         clashes = list(self._clashes(claims, key))
         for part, rivals in clashes:
             finding = self._overridden_twice if part.overrides(key) else self._given_twice
@@ -163,14 +163,14 @@ class SharedOperator:
             above = {id(p): sum(self._includes(p, other) for other in overriding) for p in overriding}
             overriding = sorted(overriding, key=lambda part: -above[id(part)])
         for part in (*overriding, *(part for part in parts if not part.overrides(key))):
-            yield from part.decl.candidates(key)
+            yield from part.decl.variants(key)
 
     def _given_twice(self, key: str, part: _Part, others: Sequence[_Part]) -> Diagnostic:
-        notes = [f"`{k.name}` is given at {k.span}" for k in (o.decl.candidates(key)[0] for o in others)]
+        notes = [f"`{k.name}` is given at {k.span}" for k in (o.decl.variants(key)[0] for o in others)]
         return Diagnostic(
             "C10E302",
             f"`{self.name}` has `{key}` kernels from another manifest too",
-            part.decl.candidates(key)[0].key_span,
+            part.decl.variants(key)[0].key_span,
             notes=_capped(notes),
             help=f'leave these out, or say beside `operator` why they come first: `override: {{{key}: "…"}}`',
         )
@@ -197,8 +197,8 @@ class SharedOperator:
 
     def _name_faults(self, key: str, part: _Part, others: Sequence[_Part]) -> Iterator[Fault]:
         """Variants of *part* that are called as one of *others*, which come after it, is."""
-        names = {kernel.name: kernel for other in others for kernel in other.decl.candidates(key)}
-        for kernel in part.decl.candidates(key):
+        names = {kernel.name: kernel for other in others for kernel in other.decl.variants(key)}
+        for kernel in part.decl.variants(key):
             if kernel.name in names:
                 yield part.file, same_name(kernel, names[kernel.name], f"`{self.name}`")
 

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from c10cli.document.fields import Fields
+from c10cli.document.nodes import Node
 from c10cli.errors import SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases
-from c10cli.manifest.document import Node
-from c10cli.manifest.fields import Fields
 from c10cli.manifest.model import ExtensionDecl, OperatorDecl
 from c10cli.manifest.operators import DEFINITION_FIELDS, EXTENSION_FIELDS, OperatorReader
-from c10cli.schema import OperatorName, parse_name
+from c10cli.schema.model import OperatorName
+from c10cli.schema.parser import parse_name
 
 __all__ = ["check_own", "read_extension"]
 

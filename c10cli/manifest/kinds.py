@@ -8,7 +8,8 @@ from dataclasses import replace
 from c10cli.arrays.expression import Expression, evaluate, makes_array, parse_expression
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError
 from c10cli.manifest.model import CaseDecl, OperatorDecl
-from c10cli.schema import Argument, FunctionSchema, is_optional_tensor, is_tensor, is_tensor_list
+from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
 __all__ = ["check_kinds"]
 

@@ -9,11 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from c10cli.arrays.devices import Device, device_of, is_installed
+from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.torch_words import with_torch_objects
-from c10cli.dispatch import Dispatcher, DispatchKey, OperatorHandle
+from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.dispatch.kernel import BoundKernel, CacheCreator, KernelFunction, bind_kernel
 from c10cli.dispatch.names import select_name
+from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.site import with_package
+from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import (
     C10Error,
     Diagnostic,
@@ -24,11 +27,10 @@ from c10cli.errors import (
     did_you_mean,
 )
 from c10cli.manifest.load import require_manifest
-from c10cli.manifest.loading import load_entry_point
 from c10cli.manifest.model import KernelDecl, Manifest, OperatorDecl
-from c10cli.schema import FunctionSchema, OperatorName
+from c10cli.schema.model import FunctionSchema, OperatorName
 
-__all__ = ["Candidate", "LinkedOperator", "Registry", "link_manifest", "load_registry"]
+__all__ = ["LinkedOperator", "Registry", "Variant", "link_manifest", "load_registry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class _Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Variant:
     """One variant of a key, whether it is the registered one, and the reason."""
 
     kernel: KernelDecl
@@ -97,20 +99,20 @@ class LinkedOperator:
 
     Args:
         decl: where the operator is the dispatcher's own, with its schema and what manifests add.
-        candidates: per dispatch key its variants, best first.
+        variants: per dispatch key its variants, best first.
     """
 
     decl: OperatorDecl
     handle: OperatorHandle
-    candidates: Mapping[str, tuple[Candidate, ...]]
+    variants: Mapping[str, tuple[Variant, ...]]
 
-    def variant(self, dispatch_key: str, name: str) -> Candidate:
+    def variant(self, dispatch_key: str, name: str) -> Variant:
         """The variant *name* of *dispatch_key*.
 
         Raises:
             UnknownOperatorError: C10E412, there is none; with those there are.
         """
-        known = {c.kernel.name: c for c in self.candidates.get(dispatch_key, ())}
+        known = {c.kernel.name: c for c in self.variants.get(dispatch_key, ())}
         if name in known:
             return known[name]
         listed = ", ".join(f"`{k}`" for k in known) or "none"
@@ -122,7 +124,7 @@ class LinkedOperator:
 
     def device(self, dispatch_key: str) -> Device:
         """What this machine has for the tensors of the kernel that serves *dispatch_key*."""
-        taken = next((c for c in self.candidates.get(dispatch_key, ()) if c.taken), None)
+        taken = next((c for c in self.variants.get(dispatch_key, ()) if c.taken), None)
         return taken.kernel.device if taken else device_of(dispatch_key)
 
     def bind(self, kernel: KernelDecl) -> BoundKernel:
@@ -151,12 +153,12 @@ class Registry:
         """
         return self.operators[select_name(name, list(self.operators))]
 
-    def kernels(self) -> list[tuple[LinkedOperator, Candidate]]:
+    def kernels(self) -> list[tuple[LinkedOperator, Variant]]:
         """Every kernel with its operator, registered or not, in the manifest's order."""
         return [
             (linked, candidate)
             for linked in self.operators.values()
-            for candidates in linked.candidates.values()
+            for candidates in linked.variants.values()
             for candidate in candidates
         ]
 
@@ -189,9 +191,7 @@ def link_manifest(manifest: Manifest, dispatcher: Dispatcher | None = None) -> R
         known = _outside_operators(manifest, dispatcher)
         operators = {
             decl.name: _link_operator(
-                decl,
-                known[decl.name] if decl.is_outside else _define(decl, dispatcher),
-                installed,
+                decl, known[decl.name] if decl.is_outside else _define(decl, dispatcher), installed
             )
             for decl in manifest.operators
         }
@@ -241,7 +241,7 @@ def _link_operator(
     candidates = {}
     for key in decl.dispatch_keys:
         override = decl.is_outside and _overrides(decl, handle, key)
-        candidates[key] = resolve_candidates(decl.candidates(key), installed)
+        candidates[key] = resolve_variants(decl.variants(key), installed)
         for candidate in candidates[key]:
             if candidate.taken:
                 _register(handle, candidate.kernel, override=override)
@@ -255,7 +255,7 @@ def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
         RegistrationError: C10E302, the dispatcher has one, and a manifest does not say that it
             overrides it; C10E309, a manifest says so, and there is none to override.
     """
-    kernels = decl.candidates(key)
+    kernels = decl.variants(key)
     adding = [kernel for kernel in kernels if not kernel.override]
     is_occupied = DispatchKey(key) in handle.table().registrations
     if is_occupied and adding:
@@ -280,9 +280,9 @@ def _register(handle: OperatorHandle, kernel: KernelDecl, *, override: bool = Fa
         ) from error
 
 
-def resolve_candidates(
+def resolve_variants(
     kernels: tuple[KernelDecl, ...], installed: Callable[[str], bool] = is_installed
-) -> tuple[Candidate, ...]:
+) -> tuple[Variant, ...]:
     """Which of *kernels*, best first, is registered: the first one whose needs are met."""
     chosen: KernelDecl | None = None
     candidates = []
@@ -290,12 +290,12 @@ def resolve_candidates(
         missing = tuple(package for package in kernel.requires if not installed(package))
         if missing:
             packages = ", ".join(f"`{package}`" for package in missing)
-            candidates.append(Candidate(kernel, False, f"needs {packages}, not installed", missing))
+            candidates.append(Variant(kernel, False, f"needs {packages}, not installed", missing))
         elif chosen is None:
             chosen = kernel
-            candidates.append(Candidate(kernel, True, "first whose needs are met" if kernel.rank else "best"))
+            candidates.append(Variant(kernel, True, "first whose needs are met" if kernel.rank else "best"))
         else:
-            candidates.append(Candidate(kernel, False, f"`{chosen.name}` comes before it"))
+            candidates.append(Variant(kernel, False, f"`{chosen.name}` comes before it"))
     return tuple(candidates)
 
 

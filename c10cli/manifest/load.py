@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from c10cli.document.fields import Fields
+from c10cli.document.nodes import REFUSED, Document
+from c10cli.document.scalars import describe
+from c10cli.document.source import MAX_DEPTH, load_document
 from c10cli.errors import Diagnostic, ManifestError, Span
-from c10cli.manifest.document import REFUSED, Document
-from c10cli.manifest.fields import Fields
 from c10cli.manifest.model import ExtensionDecl, Manifest, OperatorDecl
 from c10cli.manifest.operators import OperatorReader, read_defaults
-from c10cli.manifest.scalars import describe
-from c10cli.manifest.source import MAX_DEPTH, load_document
-from c10cli.schema import FunctionSchema, OperatorName
+from c10cli.schema.model import FunctionSchema, OperatorName
 
 __all__ = [
     "VERSION",

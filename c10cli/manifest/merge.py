@@ -18,7 +18,7 @@ from c10cli.errors import Diagnostic, Span, near_names
 from c10cli.manifest.combine import Fault, Reaches, SharedOperator, Unread, correct_unread
 from c10cli.manifest.load import defined_twice, in_order
 from c10cli.manifest.model import DisabledManifest, ExtensionDecl, OperatorDecl
-from c10cli.schema import FunctionSchema, OperatorName
+from c10cli.schema.model import FunctionSchema, OperatorName
 
 if TYPE_CHECKING:
     from c10cli.manifest.load import ManifestFile, ReadSchemas

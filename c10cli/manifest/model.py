@@ -8,10 +8,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from c10cli.document.nodes import Node
+from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import Diagnostic, Span
-from c10cli.manifest.document import Node
-from c10cli.manifest.entry_point import EntryPoint
-from c10cli.schema import Dialect, FunctionSchema, OperatorName
+from c10cli.schema.model import Dialect, FunctionSchema, OperatorName
 
 if TYPE_CHECKING:
     from c10cli.arrays.devices import Device
@@ -195,7 +195,7 @@ class OperatorDecl:
         """The dispatch keys that have a kernel, in the order of the file."""
         return tuple(dict.fromkeys(kernel.dispatch_key for kernel in self.kernels))
 
-    def candidates(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
+    def variants(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
         """The variants for *dispatch_key*, best first."""
         return tuple(kernel for kernel in self.kernels if kernel.dispatch_key == dispatch_key)
 
@@ -224,13 +224,13 @@ class ExtensionDecl:
         """The dispatch keys that it has kernels for, in the order of the file."""
         return tuple(dict.fromkeys(kernel.dispatch_key for kernel in self.kernels))
 
-    def candidates(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
+    def variants(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
         """Its variants for *dispatch_key*, best first."""
         return tuple(kernel for kernel in self.kernels if kernel.dispatch_key == dispatch_key)
 
     def overrides(self, dispatch_key: str) -> bool:
         """Whether its kernels for *dispatch_key* come before those of other manifests."""
-        return any(kernel.override for kernel in self.candidates(dispatch_key))
+        return any(kernel.override for kernel in self.variants(dispatch_key))
 
 
 @dataclass(frozen=True, slots=True)

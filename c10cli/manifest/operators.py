@@ -8,31 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from c10cli.arrays.words import LIBRARIES
-from c10cli.dispatch.keys import DispatchKey
+from c10cli.arrays.dtypes import LIBRARIES
+from c10cli.arrays.keys import DispatchKey
+from c10cli.document.fields import Fields
+from c10cli.document.nodes import REFUSED, Document, Node, text_offsets
+from c10cli.document.scalars import describe
+from c10cli.entry_points.entry_point import EntryPoint, parse_entry_point
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
-from c10cli.manifest.document import REFUSED, Document, Node, text_offsets
-from c10cli.manifest.entry_point import EntryPoint, parse_entry_point
-from c10cli.manifest.fields import Fields
-from c10cli.manifest.model import (
-    Cost,
-    Defaults,
-    ExtensionDecl,
-    KernelDecl,
-    OperatorDecl,
-    Tolerance,
-    Waiver,
-)
-from c10cli.manifest.scalars import describe
-from c10cli.schema import (
-    Dialect,
-    FunctionSchema,
-    is_optional_tensor,
-    is_tensor,
-    is_tensor_list,
-    parse_schema,
-)
+from c10cli.manifest.model import Cost, Defaults, ExtensionDecl, KernelDecl, OperatorDecl, Tolerance, Waiver
+from c10cli.schema.model import Dialect, FunctionSchema
+from c10cli.schema.parser import parse_schema
+from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
 __all__ = ["OperatorReader", "check_schema", "read_defaults", "same_name"]
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, Final
 
+from c10cli.diff.change import KINDS
+from c10cli.document.fields import Fields
+from c10cli.document.nodes import Document, Node
 from c10cli.errors import SchemaError, did_you_mean
-from c10cli.manifest.document import Document, Node
-from c10cli.manifest.fields import Fields
 from c10cli.manifest.model import Waiver
-from c10cli.schema import parse_name
-from c10cli.schema.finding import KINDS
+from c10cli.schema.parser import parse_name
 
 __all__ = ["KERNEL_REMOVED", "OPERATOR_REMOVED", "WAIVABLE", "read_waivers", "take_removals"]
 

@@ -7,14 +7,7 @@ from typing import Final
 
 from c10cli.bench.stats import Difference
 
-__all__ = [
-    "render_bytes",
-    "render_difference",
-    "render_ns",
-    "render_number",
-    "render_percent",
-    "render_rate",
-]
+__all__ = ["render_bytes", "render_difference", "render_ns", "render_number", "render_percent", "render_rate"]
 
 _NS_UNITS: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _BYTE_UNITS: Final = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))

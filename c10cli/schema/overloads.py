@@ -37,7 +37,7 @@ def resolve_overload(
     Raises:
         ArgumentError: none does (C10E402); a note for each says why.
 
-    >>> from c10cli.schema import parse_schema
+    >>> from c10cli.schema.parser import parse_schema
     >>> texts = "t::op.Tensor(Tensor self, Tensor other) -> ()", "t::op.Scalar(Tensor self, Scalar n) -> ()"
     >>> str(resolve_overload([parse_schema(t) for t in texts], [object(), 2], {}).schema.name)
     't::op.Scalar'

@@ -40,11 +40,7 @@ __all__ = ["parse_name", "parse_schema"]
 
 
 def parse_schema(
-    text: str,
-    dialect: Dialect = "strict",
-    *,
-    file: str = "<schema>",
-    known_classes: Container[str] = (),
+    text: str, dialect: Dialect = "strict", *, file: str = "<schema>", known_classes: Container[str] = ()
 ) -> FunctionSchema:
     """The schema that *text* declares.
 

@@ -6,14 +6,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from c10cli.arrays.memory import MEMORY
 from c10cli.dispatch import call_errors
 from c10cli.dispatch.checked import check_keys
 from c10cli.dispatch.returns import check_returns
 from c10cli.dispatch.watch import MemoryWatch
 from c10cli.errors import KernelError
-from c10cli.schema import FunctionSchema
+from c10cli.schema.model import FunctionSchema
 from c10cli.verify.inputs import Arguments
-from c10cli.verify.memory import MEMORY
 
 
 def call_checked(

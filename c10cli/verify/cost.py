@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from c10cli.arrays.expression import evaluate, parse_expression
-from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.model import OperatorDecl
-from c10cli.verify.inputs import Arguments, shapes_text, tensors_of
+from c10cli.verify.inputs import Arguments, shapes_text
 
 
 def evaluate_cost(decl: OperatorDecl, arguments: Arguments) -> tuple[float | None, float | None]:

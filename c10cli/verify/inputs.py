@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from c10cli.arrays.expression import evaluate, parse_expression
+from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.placement import place
-from c10cli.dispatch.describe import describe
-from c10cli.dispatch.keys import DispatchKey
-from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.arrays.tensor_types import is_tensor, tensors_of
+from c10cli.describe import describe
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Span
 from c10cli.manifest.model import CaseDecl, OperatorDecl
-from c10cli.schema import Argument, types as schema_types
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import Argument
 
 Arguments = dict[str, Any]
 
@@ -192,17 +193,6 @@ def copied(value: Any) -> Any:
     if isinstance(value, list):
         return [copied(element) for element in value]
     return tuple(map(copied, value)) if isinstance(value, tuple) else value
-
-
-def tensors_of(value: Any) -> list[Any]:
-    """The tensors in an argument or a result: itself, or those of its lists and dictionaries."""
-    if is_tensor(value):
-        return [value]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if not isinstance(value, list | tuple):
-        return []
-    return [tensor for element in value for tensor in tensors_of(element)]
 
 
 def shapes_text(arguments: Arguments) -> str:

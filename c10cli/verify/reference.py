@@ -8,21 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.dispatch.describe import describe
+from c10cli.describe import describe
+from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
-from c10cli.manifest.loading import load_entry_point
 from c10cli.manifest.model import OperatorDecl
-from c10cli.schema import FunctionSchema
+from c10cli.schema.model import FunctionSchema
 from c10cli.verify.checked import call_checked
 from c10cli.verify.difference import Difference, find_difference
-from c10cli.verify.inputs import (
-    Arguments,
-    CasePoint,
-    copied,
-    copy_tensors,
-    make_arguments,
-    place_case,
-)
+from c10cli.verify.inputs import Arguments, CasePoint, copied, copy_tensors, make_arguments, place_case
 from c10cli.verify.results import Call, KeptCall, check_results
 
 
@@ -153,11 +146,7 @@ def check_kernel(
 
 
 def find_differences(
-    decl: OperatorDecl,
-    kernel: str,
-    arguments: Arguments,
-    returns: tuple[Any, ...],
-    expectation: Expectation,
+    decl: OperatorDecl, kernel: str, arguments: Arguments, returns: tuple[Any, ...], expectation: Expectation
 ) -> tuple[Diagnostic, ...]:
     """A finding for each return and written argument that is not as the reference gives it."""
     if expectation.returns is None:

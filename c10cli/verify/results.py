@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from c10cli.arrays.devices import LIBRARIES
+from c10cli.arrays.memory import MEMORY
+from c10cli.arrays.tensor_types import tensors_of
+from c10cli.describe import describe
 from c10cli.dispatch import call_errors
-from c10cli.dispatch.describe import describe
 from c10cli.errors import Diagnostic, KernelError
-from c10cli.schema import Argument, FunctionSchema
-from c10cli.verify.inputs import Arguments, tensors_of
-from c10cli.verify.memory import MEMORY
+from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.verify.inputs import Arguments
 
 __all__ = ["Call", "KeptCall", "check_results"]
 

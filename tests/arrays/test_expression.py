@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from c10cli.arrays.dtypes import COST_FUNCTIONS
 from c10cli.arrays.expression import evaluate, find_unknown_names, makes_array, parse_expression
-from c10cli.arrays.words import COST_FUNCTIONS
 from c10cli.errors import ManifestError
 
 

@@ -1,7 +1,7 @@
 import inspect
 
 from c10cli.arrays.torch_words import with_torch_objects
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 SCHEMA = parse_schema(
     "t::f(Tensor x, ScalarType dtype=float, Layout? layout=None, *, MemoryFormat format=contiguous_format, "

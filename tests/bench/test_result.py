@@ -115,14 +115,7 @@ def test_a_written_case_carries_its_figures_for_other_readers():
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [
-        {"status": "fine"},
-        {"point": None},
-        {"ladder": [1]},
-        {"iterations": "many"},
-        {"sources": 7},
-    ],
+    "broken", [{"status": "fine"}, {"point": None}, {"ladder": [1]}, {"iterations": "many"}, {"sources": 7}]
 )
 def test_a_case_of_another_form_is_refused(broken):
     with pytest.raises(BenchError) as caught:

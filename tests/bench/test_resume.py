@@ -10,7 +10,7 @@ from c10cli.bench.plan import make_plan
 from c10cli.bench.result import CaseResult, RunResult
 from c10cli.bench.resume import check_same_registry, earlier_cases
 from c10cli.bench.sources import Sources
-from c10cli.verify.same_manifest import file_digests
+from c10cli.jobs.fingerprint import file_digests
 
 TOP = 'version: 1\ninclude: [ops/more.yaml]\noperators:\n  - schema: "t::f(Tensor x) -> Tensor"\n'
 MORE = """\

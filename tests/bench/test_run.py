@@ -15,8 +15,8 @@ from c10cli.bench.journal import JOURNAL_NAME, Journal, find_run_folder, read_jo
 from c10cli.bench.plan import Plan, make_plan
 from c10cli.bench.result import CaseResult, RunResult
 from c10cli.bench.run import Options, run_plan, start_run
-from c10cli.verify.child import Ended
-from c10cli.verify.same_manifest import file_digests
+from c10cli.jobs.child import Ended
+from c10cli.jobs.fingerprint import file_digests
 
 KERNELS = """\
 import ctypes, os, subprocess, sys, threading, time

@@ -20,18 +20,7 @@ from c10cli.cli.main import run
 
 FAST = ("--time", "0.02")
 
-HEADER = [
-    "case",
-    "kernel",
-    "dtype",
-    "shapes",
-    "time",
-    "±",
-    "noise",
-    "GB/s",
-    "dispatcher",
-    "status",
-]
+HEADER = ["case", "kernel", "dtype", "shapes", "time", "±", "noise", "GB/s", "dispatcher", "status"]
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 
 from c10cli.cli.call_output import as_dict, as_text, check_savable, save_returns
 from c10cli.errors import ReportError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from c10cli.cli.shell_arguments import Tail, evaluate_tail, split_tail
 from c10cli.errors import ArgumentError, DispatchError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 OURS = {"--key": False, "--save": False, "--seed": False, "--registry": False, "--help": True}
 SCHEMA = parse_schema("t::f(Tensor x, int max_size=1, *, str word='', Scalar? s=None) -> Tensor")

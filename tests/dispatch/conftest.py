@@ -4,7 +4,8 @@ import weakref
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, register_tensor_type
+from c10cli.arrays.tensor_types import register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher
 
 
 class Tensor:

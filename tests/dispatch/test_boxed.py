@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from c10cli.dispatch import BoxedKernel
+from c10cli.dispatch.kernel import BoxedKernel
 from c10cli.errors import KernelError
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from c10cli.dispatch import call_errors
 from c10cli.errors import ArgumentError, DispatchError, KernelError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 SCHEMA = parse_schema("t::f(Tensor[] l, Tensor? o) -> (int, int)")
 

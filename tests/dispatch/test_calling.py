@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from c10cli.dispatch import BoxedKernel, Dispatcher
 from c10cli.dispatch.calling import Calling, dispatch_arguments
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.kernel import BoxedKernel
 from c10cli.errors import ArgumentError, DispatchError, KernelError, NoKernelError, SchemaError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 @pytest.fixture

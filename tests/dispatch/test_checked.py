@@ -4,9 +4,11 @@ import sys
 import numpy as np
 import pytest
 
-from c10cli.dispatch import BoxedKernel, Dispatcher, register_tensor_type
+from c10cli.arrays.tensor_types import register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.kernel import BoxedKernel
 from c10cli.errors import ArgumentError, KernelError, NoKernelError, StaleHandleError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 X = "(Tensor x) -> Tensor"
 
@@ -272,10 +274,10 @@ def test_only_a_checked_dispatcher_checks():
 
 def test_a_checked_dispatcher_asks_the_package_for_its_memory_check():
     from c10cli._lazy import provided
-    from c10cli.verify.memory import MEMORY
+    from c10cli.arrays.memory import MEMORY
 
     assert provided("memory check") is MEMORY
-    assert Dispatcher(checked=True).memory_check is sys.modules["c10cli.verify.memory"].MEMORY
+    assert Dispatcher(checked=True).memory_check is sys.modules["c10cli.arrays.memory"].MEMORY
     assert Dispatcher().memory_check is None
 
 

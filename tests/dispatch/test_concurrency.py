@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, register_tensor_type
+from c10cli.arrays.tensor_types import register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.errors import NoKernelError, RegistrationError, StaleHandleError
 
 SCHEMA = "t::f(Tensor x) -> int"

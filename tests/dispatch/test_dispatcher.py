@@ -2,7 +2,9 @@ import itertools
 
 import pytest
 
-from c10cli.dispatch import BoxedKernel, Dispatcher, kernel_registration
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.kernel import BoxedKernel
+from c10cli.dispatch.registration import kernel_registration
 from c10cli.errors import (
     AmbiguousOverloadError,
     ArgumentError,
@@ -11,7 +13,7 @@ from c10cli.errors import (
     SchemaError,
     UnknownOperatorError,
 )
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 SCHEMA = "t::f(Tensor x) -> int"
 

@@ -7,18 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from c10cli.dispatch import (
-    BoxedKernel,
-    Dispatcher,
-    DispatchKey,
-    OpSchemaRegistrar,
-    kernel_registration,
-    key_of,
-    register_tensor_type,
-)
-from c10cli.dispatch.registration import Ops
+from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.tensor_types import key_of, register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.kernel import BoxedKernel
+from c10cli.dispatch.registration import Ops, OpSchemaRegistrar, kernel_registration
 from c10cli.errors import CODES, C10Error
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 SOURCES = Path(__file__).parents[2] / "c10cli" / "dispatch"
 MANY = ", ".join(f"int a{i}" for i in range(40))

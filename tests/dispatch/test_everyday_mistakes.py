@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, OpSchemaRegistrar, ops
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.registration import OpSchemaRegistrar, ops
 from c10cli.errors import KernelError, StaleHandleError
 
 PATIENCE_S = 10

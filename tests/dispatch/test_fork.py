@@ -6,7 +6,10 @@ import warnings
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, DispatchKey, OperatorHandle, define_op_schema
+from c10cli.arrays.keys import DispatchKey
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.operator import OperatorHandle
+from c10cli.dispatch.registration import define_op_schema
 
 PATIENCE_S = 20
 

@@ -4,7 +4,7 @@ import inspect
 import pytest
 
 from c10cli.errors import ArgumentError, KernelError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 @pytest.fixture

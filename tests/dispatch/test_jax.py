@@ -10,8 +10,11 @@ import sys
 import numpy as np
 import pytest
 
-from c10cli.dispatch import BoxedKernel, Dispatcher, DispatchKey, key_of, register_tensor_type, tensor_types
-from c10cli.dispatch.tensor_types import is_tensor
+from c10cli.arrays import tensor_types
+from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.tensor_types import is_tensor, key_of, register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.kernel import BoxedKernel
 from c10cli.errors import ArgumentError, KernelError, NoKernelError
 
 
@@ -330,7 +333,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from c10cli.arrays.placement import to_numpy
-from c10cli.dispatch import Dispatcher, key_of
+from c10cli import Dispatcher, key_of
 
 one, other = jax.devices()
 mesh = Mesh(np.array([one, other]), ("rows",))

@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from c10cli.dispatch import BoxedKernel, KernelCache, OpKernel
-from c10cli.dispatch.kernel import callable_place
+from c10cli.dispatch.kernel import BoxedKernel, KernelCache, OpKernel, callable_place
 from c10cli.errors import KernelError, RegistrationError
 
 SCHEMA = "t::f(Tensor x) -> int"

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from c10cli.dispatch import Dispatcher, key_of, register_tensor_type
+from c10cli.arrays.tensor_types import key_of, register_tensor_type
 from c10cli.dispatch.checked import check_keys, tensors_in
+from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.errors import ArgumentError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 @pytest.fixture

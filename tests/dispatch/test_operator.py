@@ -1,6 +1,6 @@
 import pytest
 
-from c10cli.dispatch import register_tensor_type
+from c10cli.arrays.tensor_types import register_tensor_type
 from c10cli.errors import ArgumentError, KernelError, NoKernelError, StaleHandleError
 
 SCHEMA = "t::f(Tensor x, int i=1) -> int"

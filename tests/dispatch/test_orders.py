@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from c10cli.dispatch import Dispatcher
+from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.errors import C10Error
 
 SCHEMA = "t::f(Tensor x) -> str"
@@ -14,7 +14,8 @@ KEYS = ("CPU", "CUDA", "XLA", "Meta", "OrdersA", "OrdersB")
 
 @pytest.fixture(scope="module")
 def tensors():
-    from c10cli.dispatch import DispatchKey, register_tensor_type
+    from c10cli.arrays.keys import DispatchKey
+    from c10cli.arrays.tensor_types import register_tensor_type
 
     made = {}
     for name in (*KEYS, "Undefined", "HIP"):

@@ -2,7 +2,7 @@ import pytest
 
 from c10cli.dispatch.refusals import schema_differences
 from c10cli.errors import RegistrationError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 def refusal(call, *args, **kwargs):
@@ -57,11 +57,7 @@ def test_an_identity_with_another_schema_says_what_differs_field_by_field(dispat
     ("first", "second", "sentences"),
     [
         ("(Tensor x) -> Tensor", "(Tensor x) -> Tensor", []),
-        (
-            "(Tensor x, int a) -> ()",
-            "(Tensor x) -> ()",
-            ["the first has 2 arguments, the second 1"],
-        ),
+        ("(Tensor x, int a) -> ()", "(Tensor x) -> ()", ["the first has 2 arguments, the second 1"]),
         (
             "(Tensor x, int a=1) -> ()",
             "(Tensor x, int b=2) -> ()",
@@ -188,7 +184,7 @@ def test_deregistering_an_absent_kernel_names_the_keys_that_there_are(dispatcher
 
 
 def test_an_operator_of_another_dispatcher_is_refused(dispatcher, shown):
-    from c10cli.dispatch import Dispatcher
+    from c10cli.dispatch.dispatcher import Dispatcher
 
     op = Dispatcher().register_schema("t::f(Tensor x) -> int")
     for call in (

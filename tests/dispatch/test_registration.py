@@ -2,16 +2,9 @@ import threading
 
 import pytest
 
-from c10cli.dispatch import (
-    BoxedKernel,
-    Dispatcher,
-    KernelCache,
-    OpSchemaRegistrar,
-    define_op_schema,
-    kernel_registration,
-    ops,
-)
-from c10cli.dispatch.registration import Ops
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.kernel import BoxedKernel, KernelCache
+from c10cli.dispatch.registration import Ops, OpSchemaRegistrar, define_op_schema, kernel_registration, ops
 from c10cli.errors import (
     AmbiguousOverloadError,
     DispatchError,

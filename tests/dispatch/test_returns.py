@@ -3,7 +3,7 @@ import pytest
 
 from c10cli.dispatch.returns import check_returns
 from c10cli.errors import KernelError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 def test_returns_of_all_kinds_come_as_a_tuple():

@@ -5,13 +5,9 @@ import threading
 
 import pytest
 
-from c10cli.dispatch import (
-    BoxedKernel,
-    DispatchKey,
-    KernelCache,
-    OpSchemaRegistrar,
-    kernel_registration,
-)
+from c10cli.arrays.keys import DispatchKey
+from c10cli.dispatch.kernel import BoxedKernel, KernelCache
+from c10cli.dispatch.registration import OpSchemaRegistrar, kernel_registration
 from c10cli.errors import DispatchError, KernelError, NoKernelError, RegistrationError, StaleHandleError
 
 

@@ -3,7 +3,7 @@ from inspect import signature
 import pytest
 
 from c10cli.dispatch.signature import cache_parameter, mismatch
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 PLAIN = parse_schema("t::f(Tensor x, int y) -> Tensor")
 KEYWORD = parse_schema("t::f(Tensor x, *, int y) -> Tensor")

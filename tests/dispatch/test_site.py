@@ -2,7 +2,7 @@ import contextlib
 
 import pytest
 
-from c10cli.dispatch import OpSchemaRegistrar, define_op_schema, kernel_registration
+from c10cli.dispatch.registration import OpSchemaRegistrar, define_op_schema, kernel_registration
 from c10cli.dispatch.site import caller_site
 
 LINE = "tests/dispatch/test_site.py:"

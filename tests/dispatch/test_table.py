@@ -2,7 +2,9 @@ import gc
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, DispatchTable, key_of, register_tensor_type
+from c10cli.arrays.tensor_types import key_of, register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.table import DispatchTable
 from c10cli.errors import DispatchError, NoKernelError
 
 SCHEMA = "t::f(Tensor x, int i) -> int"

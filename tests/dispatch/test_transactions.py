@@ -4,7 +4,9 @@ import contextlib
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, OpSchemaRegistrar, define_op_schema, register_tensor_type
+from c10cli.arrays.tensor_types import register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.registration import OpSchemaRegistrar, define_op_schema
 from c10cli.errors import RegistrationError, StaleHandleError
 
 SCHEMA = "t::f(Tensor x) -> int"

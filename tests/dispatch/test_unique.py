@@ -3,7 +3,8 @@ import pickle
 
 import pytest
 
-from c10cli.dispatch import Dispatcher, ops
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.registration import ops
 
 SCHEMA = "t::f(Tensor x) -> int"
 

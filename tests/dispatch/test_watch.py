@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from c10cli.arrays.memory import MEMORY
 from c10cli.dispatch.watch import MemoryWatch, WatchedKernel
 from c10cli.errors import KernelError
-from c10cli.schema import parse_schema
-from c10cli.verify.memory import MEMORY
+from c10cli.schema.parser import parse_schema
 
 
 @pytest.fixture(params=["any types", "written out"])
@@ -78,8 +78,7 @@ def test_the_argument_that_changed_is_the_one_that_is_named(watched):
 
 
 @pytest.mark.parametrize(
-    "schema",
-    ["(Tensor(a) x) -> Tensor(a)", "(Tensor(a) x) -> Tensor(*)", "(Tensor(a -> *) x) -> Tensor(b)"],
+    "schema", ["(Tensor(a) x) -> Tensor(a)", "(Tensor(a) x) -> Tensor(*)", "(Tensor(a -> *) x) -> Tensor(b)"]
 )
 def test_an_alias_that_the_schema_announces_may_come_back(watched, schema):
     x = np.ones(2)

@@ -1,7 +1,7 @@
 import pytest
 
 from c10cli.interop.imported import Collector, matches_name
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 @pytest.mark.parametrize(

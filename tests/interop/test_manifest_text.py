@@ -6,7 +6,7 @@ from c10cli import __version__
 from c10cli.interop.imported import Imported, ImportedOperator
 from c10cli.interop.manifest_text import render_manifest
 from c10cli.manifest.load import load_manifest
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 SCHEMAS = [
     "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",

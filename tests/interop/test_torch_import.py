@@ -60,7 +60,7 @@ def test_select_and_keys_limit_what_is_taken(torch):
 def test_every_kernel_is_found_and_takes_the_arguments(linked):
     """A quick one per operator: each is imported and bound to its schema."""
     for operator in linked.operators.values():
-        for candidates in operator.candidates.values():
+        for candidates in operator.variants.values():
             assert callable(operator.bind(candidates[0].kernel).function)
             break
 

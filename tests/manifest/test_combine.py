@@ -4,8 +4,8 @@ from itertools import permutations
 
 import pytest
 
+from c10cli.document.source import parse_document
 from c10cli.manifest.load import load_manifest
-from c10cli.manifest.source import parse_document
 
 BASE = """\
 version: 1
@@ -48,7 +48,7 @@ def faults(result):
 
 def names(result, key):
     (operator,) = result.manifest.operators
-    return [kernel.name for kernel in operator.candidates(key)]
+    return [kernel.name for kernel in operator.variants(key)]
 
 
 def test_the_keys_of_the_definition_come_first_and_an_override_first_of_its_key(load):
@@ -147,9 +147,7 @@ def test_an_include_that_adds_what_one_of_its_own_includes_adds_is_disabled(load
 
 def test_a_file_that_two_include_is_not_at_fault_for_either(load):
     result = load(
-        a=including(extension("a", CUDA), "c"),
-        b=including(extension("b", CUDA), "c"),
-        c=extension("c", CUDA),
+        a=including(extension("a", CUDA), "c"), b=including(extension("b", CUDA), "c"), c=extension("c", CUDA)
     )
     assert set(faults(result)) == {"a.yaml", "b.yaml"}
     assert names(result, "CUDA") == ["c"]
@@ -183,7 +181,7 @@ def test_an_override_of_an_included_override_comes_before_it(load):
         result = load(more=in_root("{CPU: k.py:NAME}", OVERRIDE), **{name: files[name] for name in order})
         assert result.ok
         (operator,) = result.manifest.operators
-        assert [(k.name, k.rank, k.override) for k in operator.candidates("CPU")] == [
+        assert [(k.name, k.rank, k.override) for k in operator.variants("CPU")] == [
             ("root", 0, "faster"),
             ("a", 1, "faster"),
             ("b", 2, "faster"),
@@ -271,10 +269,7 @@ def test_an_override_of_what_a_disabled_manifest_adds_says_so(load):
 
 def test_variants_of_stacked_overrides_have_different_names(load):
     kernels = "{CPU: [k.py:NAME, k.py:same]}"
-    result = load(
-        a=including(extension("a", kernels, OVERRIDE), "b"),
-        b=extension("b", kernels, OVERRIDE),
-    )
+    result = load(a=including(extension("a", kernels, OVERRIDE), "b"), b=extension("b", kernels, OVERRIDE))
     (finding,) = result.diagnostics
     assert (finding.code, str(finding.span)) == ("C10E302", "a.yaml:5:29")
     assert finding.message == "two `CPU` kernels of `t::f` are called `same`"

@@ -2,8 +2,8 @@
 
 import pytest
 
+from c10cli.document.source import parse_document
 from c10cli.manifest.load import load_manifest
-from c10cli.manifest.source import parse_document
 
 BASE = 'version: 1\noperators:\n  - {schema: "t::f(Tensor x) -> Tensor", kernels: {CPU: k.py:f}}\n'
 FULL = """\
@@ -56,13 +56,8 @@ def test_every_field_is_read_and_the_defaults_of_its_file_hold(load):
     (operator,) = result.manifest.operators
     _, _, _, cuda = operator.kernels
     assert (cuda.dispatch_key, cuda.arrays, cuda.requires, cuda.override) == ("CUDA", "cupy", ("cupy",), "")
-    g, h, f = operator.candidates("CPU")
-    assert (g.name, g.arrays, g.requires, g.override) == (
-        "g",
-        "numpy",
-        ("cupy", "numba"),
-        "twice as fast",
-    )
+    g, h, f = operator.variants("CPU")
+    assert (g.name, g.arrays, g.requires, g.override) == ("g", "numpy", ("cupy", "numba"), "twice as fast")
     assert (h.arrays, h.requires, h.override) == ("cupy", ("cupy",), "twice as fast")
     assert (f.arrays, f.requires, f.override) == ("", (), "")
     assert [case.name for case in operator.cases] == ["mine"]
@@ -196,12 +191,7 @@ TO_NAME = "write the name alone: the schema stands where the operator is defined
         ),
         (
             "  - {operator: t::f, cases: [{name: a, inputs: {x: 1, x: 2}}]}",
-            (
-                "C10E103",
-                "x",
-                "argument `x` is given twice in the inputs of case `a` of `t::f`",
-                "remove one",
-            ),
+            ("C10E103", "x", "argument `x` is given twice in the inputs of case `a` of `t::f`", "remove one"),
         ),
     ],
 )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from c10cli import Dispatcher, ManifestError, RegistrationError, UnknownOperatorError, load_registry
-from c10cli.manifest.link import link_manifest, resolve_candidates
+from c10cli.manifest.link import link_manifest, resolve_variants
 from c10cli.manifest.load import require_manifest
 
 KERNELS = """\
@@ -46,7 +46,7 @@ BEST = (
 def test_the_first_candidate_whose_needs_are_met_is_registered_and_all_have_reasons(write):
     linked = load_registry(write(f=BEST)).find("f")
     assert linked.handle.call(X) == "plain"
-    assert [(c.kernel.name, c.taken, c.reason, c.missing) for c in linked.candidates["CPU"]] == [
+    assert [(c.kernel.name, c.taken, c.reason, c.missing) for c in linked.variants["CPU"]] == [
         (
             "fast",
             False,
@@ -60,14 +60,14 @@ def test_the_first_candidate_whose_needs_are_met_is_registered_and_all_have_reas
 
 def test_the_best_candidate_is_taken_as_such(write):
     linked = load_registry(write(f="{CPU: k.py:plain, CUDA: k.py:fast}")).find("t::f")
-    assert [c.reason for candidates in linked.candidates.values() for c in candidates] == ["best", "best"]
-    assert list(linked.candidates) == ["CPU", "CUDA"]
+    assert [c.reason for candidates in linked.variants.values() for c in candidates] == ["best", "best"]
+    assert list(linked.variants) == ["CPU", "CUDA"]
 
 
 def test_a_key_without_a_candidate_whose_needs_are_met_has_no_kernel(write):
     registry = load_registry(write(f="{CPU: {kernel: k.py:fast, requires: [no_such_package]}}"))
     assert registry.find("f").handle.keys() == ()
-    assert registry.find("f").candidates["CPU"][0].taken is False
+    assert registry.find("f").variants["CPU"][0].taken is False
 
 
 def test_packages_are_looked_up_once_per_registry(write):
@@ -78,7 +78,7 @@ def test_packages_are_looked_up_once_per_registry(write):
         return package == "numpy"
 
     decl = require_manifest(write(f=BEST)).operators[0]
-    assert [c.taken for c in resolve_candidates(decl.candidates("CPU"), installed)] == [False, True, False]
+    assert [c.taken for c in resolve_variants(decl.variants("CPU"), installed)] == [False, True, False]
     assert asked == ["no_such_package", "numpy", "no_such_other"]
 
 
@@ -171,7 +171,7 @@ def test_an_unknown_variant_is_refused_with_those_there_are(write):
 def test_a_kernel_that_does_not_bind_is_found_at_its_place(write, kernel, code):
     linked = load_registry(write(f=f"{{CPU: {kernel}}}")).find("f")
     with pytest.raises(RegistrationError) as caught:
-        linked.bind(linked.candidates["CPU"][0].kernel)
+        linked.bind(linked.variants["CPU"][0].kernel)
     (finding,) = caught.value.diagnostics
     assert finding.code == code
     assert finding.span.line_text.strip() == f"kernels: {{CPU: {kernel}}}"
@@ -242,7 +242,7 @@ def test_a_manifest_in_a_package_names_it_where_it_registers(tmp_path, monkeypat
 def test_the_candidates_that_are_taken_are_those_in_the_table_in_use():
     registry = load_registry(Path(__file__).parents[2] / "registry.yaml")
     for linked in registry.operators.values():
-        taken = {key: [c.kernel for c in cs if c.taken] for key, cs in linked.candidates.items()}
+        taken = {key: [c.kernel for c in cs if c.taken] for key, cs in linked.variants.items()}
         table = linked.handle.table()
         served = {key.name: table.serving(key).source.kernel for key in table.registrations}
         assert {key: kernels[0] for key, kernels in taken.items() if kernels} == served

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from c10cli import Dispatcher, ManifestError, RegistrationError, load_registry
-from c10cli.dispatch import DispatchKey
+from c10cli.arrays.keys import DispatchKey
 from c10cli.manifest.link import link_manifest
 from c10cli.manifest.load import require_manifest
 
@@ -65,7 +65,7 @@ def test_an_operator_of_the_dispatcher_gets_a_kernel_for_a_new_key(extend, dispa
 def test_an_override_comes_before_the_dispatchers_kernel_and_gives_way_to_it_again(extend, dispatcher):
     linked = load_registry(extend("{CPU: k.py:fast}", FASTER), dispatcher).find("f")
     assert linked.handle.call(X) == "fast"
-    (candidate,) = linked.candidates["CPU"]
+    (candidate,) = linked.variants["CPU"]
     assert candidate.with_override(candidate.reason) == "best; override: faster"
     dispatcher.deregister_kernel("t::f", "CPU")
     assert linked.handle.call(X) == "own"
@@ -75,7 +75,7 @@ def test_an_override_whose_needs_are_not_met_leaves_the_dispatchers_kernel(exten
     kernel = "{CPU: {kernel: k.py:fast, requires: [no_such_package]}}"
     linked = load_registry(extend(kernel, FASTER), dispatcher).find("f")
     assert linked.handle.call(X) == "own"
-    (candidate,) = linked.candidates["CPU"]
+    (candidate,) = linked.variants["CPU"]
     reason = "needs `no_such_package`, not installed; override: faster"
     assert candidate.with_override(candidate.reason) == reason
 
@@ -113,7 +113,7 @@ def test_one_manifest_overrides_what_another_adds_to_the_dispatchers_operator(ex
         mine = Dispatcher()
         mine.register_schema("t::f(Tensor x) -> Tensor")
         linked = load_registry(tmp_path / "both.yaml", mine).find("f")
-        assert [c.kernel.name for c in linked.candidates["CUDA"]] == ["fast", "plain"]
+        assert [c.kernel.name for c in linked.variants["CUDA"]] == ["fast", "plain"]
         assert linked.handle.lookup_key("CUDA")(X) == "fast"
 
 
@@ -124,7 +124,7 @@ def test_overrides_of_the_dispatchers_kernel_are_stacked_and_the_innermost_needs
     outer = extend("{CPU: k.py:fast}", FASTER, "outer.yaml")
     outer.write_text(f"include: [inner.yaml]\n{outer.read_text()}")
     linked = load_registry(outer, dispatcher).find("f")
-    assert [c.kernel.name for c in linked.candidates["CPU"]] == ["fast", "plain"]
+    assert [c.kernel.name for c in linked.variants["CPU"]] == ["fast", "plain"]
     assert linked.handle.call(X) == "fast"
     mine = Dispatcher()
     mine.register_schema("t::f(Tensor x) -> Tensor")
@@ -153,8 +153,8 @@ def test_an_operator_of_a_registry_loaded_before_is_extended(extend, tmp_path):
     first = load_registry(base, dispatcher).find("f")
     second = load_registry(extend("{CUDA: k.py:fast}"), dispatcher).find("f")
     assert first.handle is second.handle
-    assert list(first.candidates) == ["CPU"]
-    assert list(second.candidates) == ["CUDA"]
+    assert list(first.variants) == ["CPU"]
+    assert list(second.variants) == ["CUDA"]
     assert second.handle.call(X) == "plain"
 
 

@@ -102,10 +102,7 @@ def test_what_can_be_read_is_there_despite_the_faults(tmp_path):
 def test_a_repeated_dispatch_key_names_both_places(tmp_path):
     path = write(tmp_path, MANY_FAULTS)
     finding = next(f for f in load_manifest(path).diagnostics if f.code == "C10E103")
-    assert finding.notes == (
-        f"the first is at {path}:6:7",
-        "YAML would silently keep the last of the two",
-    )
+    assert finding.notes == (f"the first is at {path}:6:7", "YAML would silently keep the last of the two")
     assert finding.label == "second one"
 
 
@@ -277,10 +274,7 @@ def test_a_cycle_of_includes_is_refused(tmp_path):
             "/etc/registry.yaml",
             "write the path from the folder of this manifest, such as `../base/registry.yaml`",
         ),
-        (
-            "https://example.invalid/r.yaml",
-            "put a copy of that manifest beside this one, and write its path",
-        ),
+        ("https://example.invalid/r.yaml", "put a copy of that manifest beside this one, and write its path"),
         ("a\\u0007b", "leave out what cannot be printed"),
     ],
 )

@@ -5,8 +5,8 @@ from itertools import permutations
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from c10cli.document.source import parse_document
 from c10cli.manifest.load import load_manifest
-from c10cli.manifest.source import parse_document
 
 DEFINE_F = '  - {schema: "t::f(Tensor x) -> Tensor", kernels: {CPU: k.py:base}}\n'
 DEFINE_G = '  - {schema: "t::g(Tensor x) -> Tensor", kernels: {CPU: k.py:base}}\n'
@@ -36,7 +36,7 @@ def load_texts(outside=dict, **texts):
 def kernels(result):
     """The names of each operator's kernels by dispatch key, best first."""
     return {
-        str(o.name): {key: [k.name for k in o.candidates(key)] for key in o.dispatch_keys}
+        str(o.name): {key: [k.name for k in o.variants(key)] for key in o.dispatch_keys}
         for o in result.manifest.operators
     }
 

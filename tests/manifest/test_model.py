@@ -31,7 +31,7 @@ def test_operators_are_found_by_their_full_name(manifest):
 def test_kernels_by_dispatch_key(manifest):
     operator = manifest.operators[0]
     assert operator.dispatch_keys == ("CPU", "Meta")
-    assert [(kernel.name, kernel.rank) for kernel in operator.candidates("CPU")] == [("f", 0), ("g", 1)]
+    assert [(kernel.name, kernel.rank) for kernel in operator.variants("CPU")] == [("f", 0), ("g", 1)]
 
 
 def test_each_declaration_knows_its_place(manifest):

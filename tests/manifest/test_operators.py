@@ -57,8 +57,8 @@ def test_every_field_is_read(tmp_path):
     assert cupy.cache.attribute == "Workspace"
     assert (pack.name, pack.rank, pack.entry_point.module) == ("layer_norm", 1, "pack.mod")
     assert meta.boxed
-    assert operator.candidates("CUDA") == (cupy, pack)
-    assert operator.candidates("XLA") == ()
+    assert operator.variants("CUDA") == (cupy, pack)
+    assert operator.variants("XLA") == ()
 
 
 def test_places_are_kept(tmp_path):

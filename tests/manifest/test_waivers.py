@@ -3,8 +3,8 @@ from datetime import date
 
 import pytest
 
+from c10cli.document.source import parse_document
 from c10cli.manifest.load import load_manifest
-from c10cli.manifest.source import parse_document
 from c10cli.manifest.waivers import WAIVABLE, take_removals
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from c10cli.dispatch import DispatchKey, OpKernel
+from c10cli.arrays.keys import DispatchKey
+from c10cli.dispatch.kernel import OpKernel
 from c10cli.manifest.link import link_manifest
 from c10cli.manifest.load import require_manifest
 from c10cli.verify.inputs import case_points

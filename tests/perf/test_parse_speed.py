@@ -17,7 +17,8 @@ from statistics import median
 import pytest
 
 from c10cli.bench.steady import steady_state
-from c10cli.schema import parse_schema, parser
+from c10cli.schema import parser
+from c10cli.schema.parser import parse_schema
 
 TURNS = 15
 OURS = ("c10cli", "c10cli, forgetting each round", "c10cli, forgetting each text")

@@ -4,8 +4,9 @@ import sys
 import threading
 import time
 
+from c10cli.arrays.tensor_types import register_tensor_type
 from c10cli.bench.stats import median, percentile
-from c10cli.dispatch import Dispatcher, register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher
 
 CALLS, TRIES = 100_000, 5
 

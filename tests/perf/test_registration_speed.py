@@ -5,7 +5,7 @@ import time
 import tracemalloc
 
 from c10cli.bench.stats import median
-from c10cli.dispatch import Dispatcher
+from c10cli.dispatch.dispatcher import Dispatcher
 
 FEW, MANY, TURNS = 300, 3000, 5
 

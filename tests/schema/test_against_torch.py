@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from c10cli.errors import SchemaError
-from c10cli.schema import (
+from c10cli.schema.parser import parse_schema
+from c10cli.schema.types import (
     BaseType,
     ClassType,
     DictType,
@@ -15,14 +16,13 @@ from c10cli.schema import (
     OptionalType,
     TupleType,
     VarType,
-    parse_schema,
 )
 
 CLASSES = re.compile(r"__torch__\.torch\.classes\.(\w+\.\w+)")
 
 # All that torch prints differently of its 6,958 texts, and why.
 PRINTED_OTHERWISE = {
-    "the order of alias sets": "torch prints them in the order of a hash table; ours are sorted",
+    "the order of alias sets": "torch prints them in the order of a hash table; ours are sorted"
 }
 
 # What the torch dialect does otherwise on purpose: the reasons stand in `c10cli.schema.parser`.

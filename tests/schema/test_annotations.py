@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from c10cli.errors import SchemaError
-from c10cli.schema import type_of
 from c10cli.schema.annotations import Unknown, named_tuple_fields, returns_of, type_of_annotation
+from c10cli.schema.infer import type_of
 
 
 class Tensor:

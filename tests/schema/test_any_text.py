@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from c10cli.errors import SchemaError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 SCHEMAS = [
     line

@@ -4,8 +4,8 @@ from collections import deque
 import numpy as np
 import pytest
 
-from c10cli.schema import parse_schema
 from c10cli.schema.convert import Mismatch, convert, describe, looks_like_tensor
+from c10cli.schema.parser import parse_schema
 
 
 class Opaque:

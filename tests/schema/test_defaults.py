@@ -3,7 +3,7 @@ import math
 import pytest
 
 from c10cli.errors import SchemaError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 def default(t, text, dialect="strict"):

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from c10cli.errors import SchemaError
-from c10cli.schema import infer_schema, parse_schema
+from c10cli.schema.infer import infer_schema
+from c10cli.schema.parser import parse_schema
 
 if TYPE_CHECKING:
     import cupy as cp

@@ -4,8 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from c10cli.schema import parse_schema
 from c10cli.schema.literals import NoLiteral, default_of
+from c10cli.schema.parser import parse_schema
 
 
 class Color(enum.IntEnum):

@@ -3,7 +3,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from c10cli.schema import AliasInfo, OperatorName, parse_schema
+from c10cli.schema.model import AliasInfo, OperatorName
+from c10cli.schema.parser import parse_schema
 
 TEXT = "c10::add.out(Tensor(a) self, int[2]? pad=3, *, Scalar alpha=1, Tensor(b!) out) -> Tensor(b!)"
 

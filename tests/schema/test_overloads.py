@@ -1,7 +1,8 @@
 import pytest
 
 from c10cli.errors import ArgumentError
-from c10cli.schema import parse_schema, resolve_overload
+from c10cli.schema.overloads import resolve_overload
+from c10cli.schema.parser import parse_schema
 
 X = object()  # a tensor
 DEFAULTS = ["t::op.a(Tensor d, int a=1, int b=1) -> str", 't::op.b(Tensor d, int a=2, str b="2") -> str']

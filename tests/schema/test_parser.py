@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from c10cli.errors import SchemaError
-from c10cli.schema import OperatorName, parse_name, parse_schema
+from c10cli.schema.model import OperatorName
+from c10cli.schema.parser import parse_name, parse_schema
 
 SCHEMAS = [
     line

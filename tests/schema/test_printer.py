@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 from c10cli.schema.printer import quote
 
 

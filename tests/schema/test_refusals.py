@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from c10cli.errors import CODES, SchemaError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 TABLE = (Path(__file__).parent / "data" / "refusals.txt").read_text(encoding="utf-8")
 ROW = re.compile(r"(both|strict|torch) +(C10E2\d\d)  (.*)«(.*)»(.*)  ==  (.*)")

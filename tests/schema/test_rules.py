@@ -1,7 +1,7 @@
 import pytest
 
 from c10cli.errors import SchemaError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 
 def refusal(text, dialect="strict"):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from c10cli.errors import SchemaError
-from c10cli.schema import parse_schema
+from c10cli.schema.parser import parse_schema
 
 SCHEMAS = (Path(__file__).parent / "data" / "torch_schemas.txt").read_text(encoding="utf-8").splitlines()[1:]
 CLASSES = {"c10d.ProcessGroup", "c10d.ReduceOp", "c10d.Work", "quantized.LinearPackedParamsBase"}

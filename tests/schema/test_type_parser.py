@@ -1,7 +1,8 @@
 import pytest
 
 from c10cli.errors import SchemaError
-from c10cli.schema import AliasInfo, parse_schema
+from c10cli.schema.model import AliasInfo
+from c10cli.schema.parser import parse_schema
 
 
 def argument(text, dialect="torch", **options):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from c10cli import ArgumentError, DispatchError, ManifestError
+from c10cli.arrays.tensor_types import tensors_of
 from c10cli.errors import Diagnostic
 from c10cli.manifest.load import require_manifest
 from c10cli.verify import inputs
@@ -14,7 +15,6 @@ from c10cli.verify.inputs import (
     place_arguments,
     place_case,
     shapes_text,
-    tensors_of,
 )
 
 

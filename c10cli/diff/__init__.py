@@ -1,0 +1,1 @@
+"""What changed between two sides: schemas, and the operators of two manifests."""

@@ -1,0 +1,1 @@
+"""YAML text as nodes with places, without knowledge of registries."""

@@ -1,0 +1,1 @@
+"""The objects behind `file.py:name`: parsed, located, their source read, imported."""

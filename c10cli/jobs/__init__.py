@@ -1,0 +1,1 @@
+"""Work in child processes: one protocol, one fingerprint of what was run."""

@@ -1,0 +1,136 @@
+from datetime import date
+
+import pytest
+
+from c10cli.diff.manifests import compare_sides
+from c10cli.diff.sides import read_side
+
+TODAY = date(2026, 6, 30)
+OLD = """\
+version: 1
+operators:
+  - schema: "d::f(Tensor x, int n=1) -> Tensor"
+    kernels: {CPU: k.py:f, CUDA: k.py:g}
+  - schema: "d::gone(Tensor x) -> Tensor"
+  - schema: "d::same(Tensor x) -> Tensor"
+"""
+NEW = """\
+version: 1
+operators:
+  - schema: "d::f(Tensor x, int n=2) -> Tensor"
+    kernels: {CPU: k.py:f, Meta: k.py:g}
+    waive: []
+  - schema: "d::same(Tensor x) -> Tensor"
+  - schema: "d::fresh(Tensor x) -> Tensor"
+"""
+
+
+@pytest.fixture
+def compared(tmp_path, monkeypatch):
+    """`compared(waive="[]", today=TODAY)`: what changed from OLD to NEW with those waivers."""
+    monkeypatch.chdir(tmp_path)
+
+    def compare(waive="[]", today=TODAY):
+        (tmp_path / "old.yaml").write_text(OLD)
+        (tmp_path / "new.yaml").write_text(NEW.replace("[]", waive))
+        return compare_sides(read_side("old.yaml"), read_side("new.yaml"), today)
+
+    return compare
+
+
+def waiver(breaks, until="2026-06-30"):
+    return f"[{{breaks: {breaks}, reason: r, until: {until}}}]"
+
+
+def test_every_change_is_listed_with_both_places(compared):
+    changes = compared()
+    assert [(c.operator, c.finding.what, str(c.old), str(c.new)) for c in changes.changes] == [
+        ("d::f", "argument-default", "old.yaml:3:29", "new.yaml:3:29"),
+        ("d::f", "kernel-removed", "old.yaml:4:28", "new.yaml:3:13"),
+        ("d::f", "kernel-added", "old.yaml:3:13", "new.yaml:4:28"),
+        ("d::fresh", "operator-added", "None", "new.yaml:7:13"),
+        ("d::gone", "operator-removed", "old.yaml:5:13", "None"),
+    ]
+    assert [c.breaks for c in changes.changes] == [True, True, False, False, True]
+    assert [c.finding.forward for c in changes.changes] == [False, True, False, False, True]
+    assert len(changes.breaks) == 3
+    assert changes.unchanged == 1
+    first = changes.changes[0]
+    assert (first.old_text, first.new_text) == ("int n=1", "int n=2")
+
+
+@pytest.mark.parametrize("breaks", ["argument-default", "argument-default n"])
+def test_a_waiver_holds_until_its_day_has_passed(compared, breaks):
+    change, *_ = compared(waiver(breaks)).changes
+    assert (change.is_waived, change.breaks, change.waiver.reason) == (True, False, "r")
+    change, *_ = compared(waiver(breaks), today=date(2026, 7, 1)).changes
+    assert (change.is_waived, change.breaks, change.waiver.reason) == (False, True, "r")
+
+
+def test_a_waiver_of_a_key_covers_that_key_alone(compared):
+    assert [c.is_waived for c in compared(waiver("kernel-removed CUDA")).changes] == [
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert not any(c.is_waived for c in compared(waiver("kernel-removed CPU")).changes)
+
+
+def test_the_waiver_that_holds_longest_is_taken(compared):
+    both = waiver("argument-default", "2026-01-01")[:-1] + ", " + waiver("argument-default n")[1:]
+    changes = compared(both)
+    assert changes.changes[0].is_waived
+    assert [u.waiver.until for u in changes.unused] == [date(2026, 1, 1)]
+
+
+@pytest.mark.parametrize("breaks", ["argument-default x", "argument-type", "kernel-removed Meta"])
+def test_a_waiver_that_no_break_needs_is_told(compared, breaks):
+    changes = compared(waiver(breaks))
+    assert [(u.operator, f"{u.waiver.breaks} {u.waiver.subject}".strip()) for u in changes.unused] == [
+        ("d::f", breaks)
+    ]
+
+
+@pytest.fixture
+def compared_removals(compared, tmp_path):
+    """`compared_removals(name, today=TODAY)`: the same with a waiver of the manifest for that operator."""
+
+    def compare(name, today=TODAY):
+        compared()
+        path = tmp_path / "new.yaml"
+        entry = f"{{operator: {name}, breaks: operator-removed, reason: r, until: 2026-06-30}}"
+        path.write_text(f"{path.read_text()}waive: [{entry}]\n")
+        return compare_sides(read_side("old.yaml"), read_side("new.yaml"), today)
+
+    return compare
+
+
+@pytest.mark.parametrize("name", ["d::gone", "d::gone.default"])
+def test_a_removed_operator_is_waived_by_the_manifest_until_the_day_has_passed(compared_removals, name):
+    *_, gone = (changes := compared_removals(name)).changes
+    assert (gone.operator, gone.is_waived, gone.breaks, gone.waiver.reason) == ("d::gone", True, False, "r")
+    assert changes.unused == ()
+    *_, gone = (changes := compared_removals(name, today=date(2026, 7, 1))).changes
+    assert (gone.is_waived, gone.breaks, gone.waiver.reason) == (False, True, "r")
+    assert changes.unused == ()
+
+
+@pytest.mark.parametrize("name", ["d::same", "d::never", "d::gone.out"])
+def test_a_waiver_for_an_operator_that_was_not_removed_is_told(compared_removals, name):
+    changes = compared_removals(name)
+    assert changes.changes[-1].waiver is None
+    assert [(u.operator, str(u.waiver.span)) for u in changes.unused] == [
+        (name, f"new.yaml:8:{30 + len(name)}")
+    ]
+
+
+def test_a_change_that_breaks_nobody_uses_up_no_waiver(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.yaml").write_text('version: 1\noperators:\n  - schema: "d::f(Tensor x, int n) -> ()"\n')
+    waive = waiver("argument-type")
+    new = f'version: 1\noperators:\n  - schema: "d::f(Tensor x, int? n) -> ()"\n    waive: {waive}\n'
+    (tmp_path / "new.yaml").write_text(new)
+    changes = compare_sides(read_side("old.yaml"), read_side("new.yaml"), TODAY)
+    assert (changes.changes[0].waiver, len(changes.unused)) == (None, 1)

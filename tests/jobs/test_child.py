@@ -1,0 +1,242 @@
+import io
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from c10cli import BenchError
+from c10cli.jobs import child
+from c10cli.jobs.child import Ended, run_items
+
+WORKER = """\
+import os, signal, subprocess, sys, time
+from c10cli.errors import BenchError, Diagnostic
+from c10cli.jobs.child import serve
+
+def prepare(job):
+    if job.get("refuses"):
+        raise BenchError(Diagnostic("C10E604", "not this job"))
+    if job.get("fails"):
+        raise RuntimeError("no job for me")
+    def do(item):
+        action = job["actions"][item]
+        if action == "path":
+            return {"path": sys.path, "argv": sys.argv[1:]}
+        if action == "pid":
+            return {"pid": os.getpid()}
+        if action == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if action == "exit":
+            print("goodbye", file=sys.stderr)
+            os._exit(7)
+        if action == "fork":
+            if os.fork() == 0:
+                time.sleep(60)
+            os._exit(0)
+        if action == "fork and return":
+            if os.fork() == 0:
+                return {"value": "of the copy"}
+            time.sleep(0.3)
+            return {"value": "of the original"}
+        if action == "flags":
+            return {"flags": [sys.flags.optimize, sys.warnoptions, sys._xoptions]}
+        if action == "floods":
+            for _ in range(200):
+                os.write(2, b"x" * 100_000)
+            os.write(2, b"\\nthe end\\nnote: a note\\nhelp: some help\\n")
+            os._exit(1)
+        if action == "surrogate":
+            return {"value": "\\udc80"}
+        if action == "spawn":
+            command = [sys.executable, "-c", "import time; time.sleep(60)"]
+            with open(job["file"], "w") as file:
+                file.write(str(subprocess.Popen(command).pid))
+            time.sleep(60)
+        if action == "nan":
+            return {"value": float("nan")}
+        if action == "sleep":
+            time.sleep(60)
+        if action == "touch":
+            time.sleep(1.0)
+            open(job["file"], "w").close()
+        return {"value": item * 10}
+    return do
+
+if __name__ == "__main__":
+    serve(prepare)
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """The results of items, one for each of *actions*."""
+    (tmp_path / "worker_of_a_test.py").write_text(WORKER, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def run(*actions, timeout_s=20.0, begins=lambda _item: None, **job):
+        job = {"actions": actions, **job}
+        return dict(
+            run_items("worker_of_a_test", job, range(len(actions)), timeout_s=timeout_s, begins=begins)
+        )
+
+    return run
+
+
+def test_items_are_answered_in_turn_by_one_process(run):
+    begun = []
+    results = run("pid", "ten", "pid", begins=begun.append)
+    assert begun == [0, 1, 2]
+    assert results[1] == {"value": 10}
+    assert results[0] == results[2]
+
+
+def test_no_items_start_no_process(run, monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert run() == {}
+
+
+def test_an_item_that_ends_its_process_leaves_the_others_to_a_new_one(run):
+    results = run("pid", "exit", "pid", "kill", "ten")
+    assert results[1] == Ended(False, "the process ended with exit code 7; its last words: goodbye")
+    assert results[3] == Ended(
+        False, "the process was killed by SIGKILL, which the system sends when memory runs out"
+    )
+    assert results[0] != results[2]
+    assert results[4] == {"value": 40}
+
+
+def test_an_item_that_takes_too_long_is_stopped(run):
+    assert run("sleep", "ten", timeout_s=1.0) == {
+        0: Ended(True, "took longer than 1 s and was stopped"),
+        1: {"value": 10},
+    }
+
+
+def test_a_process_that_leaves_another_one_behind_did_end(run):
+    results = run("fork", "ten", timeout_s=1.0)
+    assert not results[0].timed_out
+    # From 3.12 on Python warns of a fork in a process with threads: its last words.
+    assert results[0].reason.partition(";")[0] == "the process ended with exit code 0"
+    assert results[1] == {"value": 10}
+
+
+def test_what_an_item_started_ends_with_its_process(run, tmp_path):
+    results = run("spawn", "ten", timeout_s=1.0, file=str(tmp_path / "pid"))
+    assert results[0].timed_out
+    assert results[1] == {"value": 10}
+    assert _has_ended(int((tmp_path / "pid").read_text()))
+
+
+def test_a_copy_of_the_process_that_a_kernel_made_gives_no_answer(run):
+    results = run("fork and return", "ten")
+    assert results == {0: {"value": "of the original"}, 1: {"value": 10}}
+
+
+def test_answers_that_nobody_asked_for_are_left_out(run, monkeypatch):
+    given = [{"begins": 0}, {"item": 7, "result": {}}, {"item": 0, "result": {"value": 1}}, {"x": 1}]
+    monkeypatch.setattr(child._Child, "answer", lambda _self, _limit_s: given.pop(0) if given else None)
+    results = run("ten", "ten")
+    assert results[0] == {"value": 1}
+    assert isinstance(results[1], Ended)
+
+
+def test_a_flood_without_lines_is_cut_and_the_last_words_are_no_notes(run):
+    results = run("floods", "ten")
+    assert results[0] == Ended(False, "the process ended with exit code 1; its last words: the end")
+
+
+def test_of_what_a_child_says_little_is_kept():
+    reader = child._Child.__new__(child._Child)
+    reader._errors = child.deque(maxlen=20)
+    reader._read_errors(io.BytesIO(b"a" * 5000 + b"\n" + b"line\n" * 30 + b"b" * 3000))
+    assert [len(line) for line in reader._errors] == [4] * 19 + [1000]
+
+
+def test_half_a_surrogate_pair_comes_through(run):
+    assert run("surrogate")[0] == {"value": "\udc80"}
+
+
+def test_a_job_that_is_refused_is_one_error_for_all_items(run):
+    with pytest.raises(BenchError) as caught:
+        run("ten", "ten", refuses=True)
+    assert [d.message for d in caught.value.diagnostics] == ["not this job"]
+
+
+def test_the_options_of_the_interpreter_reach_the_child(tmp_path):
+    (tmp_path / "worker_of_a_test.py").write_text(WORKER, encoding="utf-8")
+    script = (
+        "from c10cli.jobs.child import run_items\n"
+        "print(dict(run_items('worker_of_a_test', {'actions': ['flags']}, [0], timeout_s=60.0)))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = [sys.executable, "-OO", "-W", "ignore::ImportWarning", "-X", "utf8", "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "{'flags': [2, ['ignore::ImportWarning'], {'utf8': True}]}" in done.stdout
+
+
+def test_a_result_that_is_no_json_ends_the_process(run):
+    results = run("nan", "ten")
+    assert "Out of range float values are not JSON compliant" in results[0].reason
+    assert results[1] == {"value": 10}
+
+
+def test_a_process_that_does_not_begin_fails_each_item_in_turn(run):
+    results = run("ten", "ten", fails=True)
+    assert [result.reason for result in results.values()] == [
+        "the process ended with exit code 1; its last words: RuntimeError: no job for me"
+    ] * 2
+
+
+def test_the_child_searches_the_folders_of_the_parent_and_no_other(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (result,) = run("path").values()
+    assert result == {"path": sys.path, "argv": []}
+
+
+def test_leaving_the_loop_early_ends_the_process(run, tmp_path):
+    job = {"actions": ["ten", "touch"], "file": str(tmp_path / "touched")}
+    items = run_items("worker_of_a_test", job, [0, 1], timeout_s=20.0)
+    next(items)
+    items.close()
+    time.sleep(1.5)
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_killed_parent_takes_its_child_with_it(run, tmp_path):
+    script = textwrap.dedent(
+        """\
+        import sys
+        from c10cli.jobs.child import run_items
+        job = {"actions": ["pid", "sleep"]}
+        for _, result in run_items("worker_of_a_test", job, [0, 1], timeout_s=100.0):
+            print(result["pid"], flush=True)
+        """
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        child = int(parent.stdout.readline())
+        parent.send_signal(signal.SIGKILL)
+    assert _has_ended(child)
+
+
+def _has_ended(pid):
+    """Whether the process ends within some seconds."""
+    for _ in range(200):
+        if not _is_running(pid):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123 - may vanish between the two steps
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
