@@ -1,7 +1,8 @@
-"""The arrow of the layers: every module imports only from its own layer or from earlier ones."""
+"""The arrow of the layers: every module imports only from earlier ones, and no two import each other."""
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "c10cli"
 LAYERS = (
-    "_lazy",
     "errors",
     "describe",
     "files",
@@ -35,6 +35,8 @@ HEAVY = {"numpy", "click", "rich", "yaml"}
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts)
 KERNELS = sorted((ROOT / "kernels").rglob("*.py"))
+# What a string must look like to name a module, or something in it: `c10cli.cli.list:command`.
+MODULE_NAME = re.compile(r"c10cli(\.\w+)+(?=:|$)")
 
 
 def names_of(paths):
@@ -42,7 +44,7 @@ def names_of(paths):
 
 
 def imported_modules(path):
-    """The absolute names of all that *path* imports, inside functions and for types as well."""
+    """The absolute names of all that *path* imports: inside functions, for types, and named in strings."""
     package = (*path.relative_to(ROOT).parent.parts,)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -52,6 +54,10 @@ def imported_modules(path):
             module = ".".join((*base, *([node.module] if node.module else [])))
             # What follows `import` may be a module, too.
             yield from (f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = MODULE_NAME.match(node.value)
+            if found:
+                yield found[0]
 
 
 def layer_of(dotted):
@@ -61,7 +67,7 @@ def layer_of(dotted):
     """
     root, _, rest = dotted.partition(".")
     layer = rest.partition(".")[0]
-    return layer if root == "c10cli" and layer not in ("", "__version__") else None
+    return layer if root == "c10cli" and layer not in ("", "__version__", "ops") else None
 
 
 def own_layer(path):
@@ -87,9 +93,67 @@ def test_the_check_sees_imports_of_every_form(tmp_path, monkeypatch):
     path.write_text(
         "import c10cli.cli.main\nfrom c10cli import bench\nfrom . import parser\n"
         "from c10cli import Dispatcher\ndef f():\n    from ..report import tables\n"
+        "HOME = 'c10cli.verify.gate:validate'\n"
     )
-    layers = [layer_of(name) for name in imported_modules(path)]
-    assert layers == ["cli", "bench", "schema", "Dispatcher", "report"]
+    layers = {layer_of(name) for name in imported_modules(path)}
+    assert layers == {"cli", "bench", "schema", "Dispatcher", "report", "verify"}
+
+
+def dotted(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports_of(paths):
+    """By module of the package, the modules of it that it imports; what the package exports is above all."""
+    known = {dotted(path) for path in paths} - {"c10cli"}
+    graph = {}
+    for path in paths:
+        named = imported_modules(path)
+        graph[dotted(path)] = {n if n in known else n.rpartition(".")[0] for n in named} & known
+    graph.pop("c10cli", None)
+    return graph
+
+
+def circles(graph):
+    """The sets of modules that import each other, directly or through others."""
+
+    def reached(module):
+        found, waiting = set(), [module]
+        while waiting:
+            for other in graph[waiting.pop()] - found:
+                found.add(other)
+                waiting.append(other)
+        return found
+
+    reach = {module: reached(module) for module in graph}
+    return {frozenset(o for o in reach[m] if m in reach[o]) for m in graph if m in reach[m]}
+
+
+def test_no_two_modules_import_each_other():
+    assert circles(imports_of(MODULES)) == set()
+
+
+def test_a_circle_is_found_however_long_it_is():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "e"}, "e": set(), "f": {"f"}}
+    assert circles(graph) == {frozenset("abc"), frozenset("f")}
+
+
+def test_no_two_modules_have_names_that_can_be_mixed_up():
+    """A command's module in cli/ may be called like the command."""
+    names = [(path.stem, path) for path in MODULES if path.stem not in ("__init__", "__main__")]
+    inner = [(stem, path) for stem, path in names if own_layer(path) != "cli"]
+    twice = [(a, str(one), str(other)) for a, one in inner for b, other in names if one != other and a == b]
+    stems = {stem for stem, _ in inner}
+    endings = ("s", "es", "er", "ed", "ing", "ion")
+    alike = [
+        (stem, root + ending)
+        for stem in stems
+        for root in (stem, stem.removesuffix("e"))
+        for ending in endings
+        if root + ending in stems
+    ]
+    assert not twice
+    assert not alike
 
 
 def test_errors_imports_nothing_of_the_package():

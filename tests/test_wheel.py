@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_registry_kernels_and_every_module_are_in_the_wheel(wheel):
     assert any("/kernels/reference/" in name for name in kernels)
     pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "c10cli/explanations").glob("*.md")}
     assert "c10cli/explanations/C10E204.md" in pages
-    assert modules | kernels | pages | {"c10cli/_shipped/registry.yaml"} <= names
+    assert modules | kernels | pages | {"c10cli/_shipped/registry.yaml", "c10cli/py.typed"} <= names
 
 
 def test_nothing_that_a_run_left_behind_is_in_the_wheel(wheel):
@@ -94,3 +95,62 @@ def test_what_ran_came_from_the_wheel(installed, tmp_path):
     assert all(Path(file).is_relative_to(installed) for file in files)
     version = done([installed / "bin/c10", "--version"], tmp_path)
     assert version == f"c10, version {__version__}\n"
+
+
+def test_the_wheel_says_what_a_package_index_asks(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        said = message_from_bytes(archive.read(name))
+        assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
+    assert said["License-Expression"] == "BSD-3-Clause"
+    assert said["Author"] == "the c10cli authors"
+    assert said["Keywords"]
+    assert said["Project-URL"] is None  # until there are any
+    python = [c.rpartition(" ")[2] for c in said.get_all("Classifier") if re.search(r":: 3\.\d+$", c)]
+    assert f">={python[0]}" == said["Requires-Python"]
+
+
+USERS_FILE = """\
+from typing import Any
+
+import numpy as np
+
+from c10cli import Dispatcher, KernelCache, OperatorHandle, load_registry, parse_schema
+
+
+class Workspace(KernelCache):
+    size = 0
+
+
+def twice(x: Any, cache: Workspace) -> Any:
+    return x + x
+
+
+def use() -> OperatorHandle:
+    registry = load_registry("registry.yaml")
+    reveal_type(registry.find("add").handle)
+    reveal_type(parse_schema("t::f(Tensor x) -> Tensor").arguments[0].name)
+    dispatcher = Dispatcher(checked=True)
+    op = dispatcher.register_schema("demo::twice(Tensor x) -> Tensor")
+    with dispatcher.register_kernel(op, "CPU", twice, Workspace):
+        print(op(np.ones(2)), op.lookup(np.ones(2)).name.upper())
+    return op
+
+
+Dispatcher(colour=True)
+"""
+
+
+@pytest.mark.needs("mypy")
+def test_a_users_file_is_checked_strictly_against_the_installed_package(installed, tmp_path):
+    (tmp_path / "user.py").write_text(USERS_FILE)
+    python = installed / "bin/python"
+    words = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "user.py"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    found = [line.partition(": ")[2] for line in ran.stdout.splitlines() if line.startswith("user.py")]
+    assert [line for line in found if "defined" not in line] == [
+        'note: Revealed type is "c10cli.dispatch.operator.OperatorHandle"',
+        'note: Revealed type is "str"',
+        'error: Unexpected keyword argument "colour" for "Dispatcher"  [call-arg]',
+    ]
