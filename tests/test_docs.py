@@ -44,21 +44,6 @@ def test_ci_runs_exactly_the_test_command_of_the_readme():
     assert f"```sh\n{found[0]}\n```" in README
 
 
-def test_readme_shows_the_tree_as_it_is():
-    layers = re.findall(r"^  (\w+)(?:/|\.py) ", README, flags=re.MULTILINE)
-    assert [layer for layer in layers if (ROOT / "c10cli" / layer).is_dir()] == [
-        "schema",
-        "dispatch",
-        "arrays",
-        "manifest",
-        "verify",
-        "bench",
-        "report",
-        "interop",
-        "cli",
-    ]
-
-
 def test_the_readmes_python_session_runs(monkeypatch):
     monkeypatch.chdir(ROOT)
     session = re.search(r"```python\n(.*?)```", README, flags=re.DOTALL)

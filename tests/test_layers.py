@@ -156,6 +156,23 @@ def test_no_two_modules_have_names_that_can_be_mixed_up():
     assert not alike
 
 
+def test_the_readme_shows_the_layers_in_their_order():
+    shown = re.findall(r"^  (\w+)(?:/|\.py) ", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert tuple(shown) == LAYERS
+
+
+def test_contributing_shows_the_layers_in_their_order_and_files_and_tests_that_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    picture = text.partition("```text\n")[2].partition("```")[0]
+    assert tuple(reversed(re.findall(r"^(\w+)(?: |$)", picture, re.MULTILINE))) == LAYERS
+    for name in re.findall(
+        r"`((?:c10cli|tests|kernels)/[\w./]*|[\w-]+\.(?:py|yaml|md|toml))(?:::\w+)*`", text
+    ):
+        assert (ROOT / name).exists(), name
+    for file, test in re.findall(r"`(tests/[\w./]+\.py)::(\w+)`", text):
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
+
+
 def test_errors_imports_nothing_of_the_package():
     assert not [name for name in imported_modules(PACKAGE / "errors.py") if name.startswith("c10cli")]
 
