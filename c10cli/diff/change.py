@@ -4,31 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
-
-__all__ = ["KINDS", "SchemaChange", "is_backward_compatible", "is_forward_compatible"]
 
 Offsets = tuple[int, int]
-
-# The words of `SchemaChange.what`.
-KINDS: Final = (
-    "name",
-    "vararg",
-    "argument-added",
-    "argument-removed",
-    "argument-renamed",
-    "argument-moved",
-    "argument-type",
-    "argument-size",
-    "argument-alias",
-    "argument-default",
-    "argument-keyword-only",
-    "return-count",
-    "return-name",
-    "return-type",
-    "return-size",
-    "return-alias",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +13,7 @@ class SchemaChange:
     """One change between two schemas of an operator.
 
     Args:
-        what: the kind of change, one of `KINDS`.
+        what: the kind of change, one of `c10cli.schema.differences.CHANGE_KINDS`.
         where: what has changed, such as ``argument 1 `alpha```.
         message: the change in words.
         backward: whether calls written for the old schema go on to work.
@@ -60,11 +37,11 @@ class SchemaChange:
     new_span: Offsets | None = None
 
 
-def is_backward_compatible(findings: Iterable[SchemaChange]) -> bool:
-    """Whether no finding breaks calls written for the old schema."""
-    return all(finding.backward for finding in findings)
+def is_backward_compatible(changes: Iterable[SchemaChange]) -> bool:
+    """Whether no change breaks calls written for the old schema."""
+    return all(change.backward for change in changes)
 
 
-def is_forward_compatible(findings: Iterable[SchemaChange]) -> bool:
+def is_forward_compatible(changes: Iterable[SchemaChange]) -> bool:
     """Whether calls written for the new schema work with the old one."""
-    return all(finding.forward for finding in findings)
+    return all(change.forward for change in changes)

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, Final
 
-from c10cli.diff.change import KINDS
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import Document, Node
 from c10cli.errors import SchemaError, did_you_mean
 from c10cli.manifest.model import Waiver
+from c10cli.schema.differences import CHANGE_KINDS
 from c10cli.schema.parser import parse_name
 
 __all__ = ["KERNEL_REMOVED", "OPERATOR_REMOVED", "WAIVABLE", "read_waivers", "take_removals"]
 
 KERNEL_REMOVED: Final = "kernel-removed"
 OPERATOR_REMOVED: Final = "operator-removed"
-WAIVABLE: Final = (*KINDS, KERNEL_REMOVED)
+WAIVABLE: Final = (*CHANGE_KINDS, KERNEL_REMOVED)
 WAIVER_FIELDS = ("breaks", "reason", "until")
 REMOVAL_FIELDS = ("operator", *WAIVER_FIELDS)
 

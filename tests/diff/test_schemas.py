@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from c10cli.diff.change import KINDS, is_backward_compatible, is_forward_compatible
+from c10cli.diff.change import is_backward_compatible, is_forward_compatible
 from c10cli.diff.schemas import compare_schemas
 from c10cli.errors import ArgumentError, SchemaError
+from c10cli.schema.differences import CHANGE_KINDS
 from c10cli.schema.model import AliasInfo
 from c10cli.schema.parser import parse_schema
 
@@ -357,5 +358,5 @@ def test_a_call_that_fits_the_old_schema_fits_a_backward_compatible_new_one(data
 
 def test_every_kind_of_finding_is_in_the_table_of_kinds():
     kinds = {finding.what for old, new in PAIRS for finding in compared(old, new)}
-    assert kinds <= set(KINDS)
+    assert kinds <= set(CHANGE_KINDS)
     assert len(kinds) >= 12
