@@ -10,9 +10,9 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
-from c10cli.entry_points.entry_point import EntryPoint, parse_entry_point
+from c10cli.entry_points.definitions import locate_source
 from c10cli.entry_points.importing import KERNEL_PACKAGES
-from c10cli.entry_points.locate import locate_source
+from c10cli.entry_points.parse import EntryPoint, parse_entry_point
 from c10cli.errors import ManifestError
 
 __all__ = ["Sources"]

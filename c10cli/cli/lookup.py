@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
@@ -17,9 +16,8 @@ from c10cli.cli.call_words import CallOptions, CallWords, bind_words, place_boun
 from c10cli.cli.session import short_path
 from c10cli.cli.streams import stdout_to_stderr
 from c10cli.describe import describe
-from c10cli.entry_points.definitions import read_module
-from c10cli.entry_points.entry_point import EntryPoint
-from c10cli.entry_points.locate import locate_source
+from c10cli.entry_points.definitions import Definition, definition_of
+from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import C10Error, DispatchError, InternalError, NoKernelError
 from c10cli.manifest.link import LinkedOperator, Variant
 from c10cli.schema import types as schema_types
@@ -74,13 +72,11 @@ class Row:
     @property
     def definition(self) -> str:
         """``file:line`` of the function, from its source; empty where that does not show it."""
-        entry_point = self.candidate.kernel.entry_point
-        path = locate_source(entry_point)
-        if not isinstance(path, Path):
-            return ""
-        found = read_module(path).find(entry_point.attribute)
+        found = definition_of(self.candidate.kernel.entry_point)
         # A module that only hands a name on is not where it is defined.
-        return f"{short_path(path)}:{found.line}" if found and found.kind != "unknown" else ""
+        if isinstance(found, Definition) and found.kind != "unknown":
+            return f"{short_path(found.path)}:{found.line}"
+        return ""
 
     @property
     def package(self) -> str:

@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from c10cli.cli.session import Session, command as c10_command, complete_operator, short_path
-from c10cli.entry_points.definitions import Definition, read_module
-from c10cli.entry_points.entry_point import EntryPoint
-from c10cli.entry_points.locate import Missing, locate_source
+from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
+from c10cli.entry_points.parse import EntryPoint
 from c10cli.manifest.link import LinkedOperator, Variant
 from c10cli.manifest.model import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument
@@ -84,33 +83,18 @@ def _candidate_lines(candidate: Variant) -> list[str]:
 
 
 def _definition_lines(entry_point: EntryPoint) -> list[str]:
-    definition, path = _definition(entry_point), entry_point.path
-    if definition is None or path is None:
-        fault = _fault(entry_point)
-        return [f"cannot be used: {fault}"] if fault else []
-    said = f": {definition.summary}" if definition.summary else ""
-    return [f"defined at {short_path(path)}:{definition.line}{said}"]
+    found = _definition(entry_point)
+    if isinstance(found, Missing):
+        return [f"cannot be used: {found.message}"]
+    if not isinstance(found, Definition):
+        return []
+    said = f": {found.summary}" if found.summary else ""
+    return [f"defined at {short_path(found.path)}:{found.line}{said}"]
 
 
-def _definition(entry_point: EntryPoint) -> Definition | None:
-    """What the source of a kernel file says; None for installed modules, and for what is not there."""
-    path = entry_point.path
-    return read_module(path).find(entry_point.attribute) if path else None
-
-
-def _fault(entry_point: EntryPoint) -> str:
-    """Why a kernel file cannot be used, as far as its source tells; for installed modules, nothing."""
-    path = entry_point.path
-    if path is None:
-        return ""
-    place = locate_source(entry_point)
-    if isinstance(place, Missing):
-        return place.message
-    module = read_module(path)
-    if module.fault:
-        return f"`{entry_point.file}` {module.fault}"
-    is_there = module.is_open or module.find(entry_point.attribute)
-    return "" if is_there else f"`{entry_point.file}` has no `{entry_point.attribute}`"
+def _definition(entry_point: EntryPoint) -> Definition | Missing | Unresolved | None:
+    """What the source of a kernel file says; nothing is said of installed modules."""
+    return definition_of(entry_point) if entry_point.path else None
 
 
 def _reference_lines(decl: OperatorDecl) -> list[str]:
@@ -180,8 +164,8 @@ def _case_dict(case: CaseDecl) -> dict[str, Any]:
 
 
 def _candidate_dict(candidate: Variant) -> dict[str, Any]:
-    kernel, path = candidate.kernel, candidate.kernel.entry_point.path
-    definition = _definition(kernel.entry_point)
+    kernel, found = candidate.kernel, _definition(candidate.kernel.entry_point)
+    definition = found if isinstance(found, Definition) else None
     return {
         "name": kernel.name,
         "kernel": kernel.entry_point.text,
@@ -193,8 +177,8 @@ def _candidate_dict(candidate: Variant) -> dict[str, Any]:
         "boxed": kernel.boxed,
         "file": kernel.span.file,
         "line": kernel.span.line,
-        "source": str(short_path(path)) if definition and path else None,
+        "source": str(short_path(definition.path)) if definition else None,
         "source_line": definition.line if definition else None,
         "doc": definition.summary if definition else None,
-        "fault": _fault(kernel.entry_point) or None,
+        "fault": found.message if isinstance(found, Missing) else None,
     }

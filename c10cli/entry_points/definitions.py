@@ -1,148 +1,234 @@
-"""What a Python file defines, read from its source: nothing is imported or run."""
+"""What an entry point names, read in the source that defines it: nothing is imported or run."""
 
 from __future__ import annotations
 
 import ast
+import importlib.machinery
+import importlib.util
 import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-__all__ = ["Definition", "SourceModule", "read_module", "signature_of"]
+from c10cli.entry_points.parse import EntryPoint
+from c10cli.errors import did_you_mean
 
 # Decorators that leave a function's signature as it is written.
 _TRANSPARENT: Final = frozenset(
-    ("njit", "jit", "cache", "lru_cache", "staticmethod", "no_grad", "inference_mode")
+    ("njit", "jit", "cache", "lru_cache", "staticmethod", "classmethod", "no_grad", "inference_mode")
 )
 _LITERALS: Final = (ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.Set, ast.JoinedStr)
+_DEFINING: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # What can define names that no reader of the source sees.
-_DEFINES_UNSEEN: Final = re.compile(r"\b(?:globals|exec|setattr|vars)\s*\(")
+_DEFINES_UNSEEN: Final = re.compile(rb"\b(?:globals|exec|setattr|vars)\s*\(")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Kind = Literal["function", "async function", "generator", "class", "value", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One name that a module defines.
+    """What a module defines under a name.
 
     Args:
+        path: the module's file.
         kind: ``unknown`` for what only running the module would tell.
         signature: of a function; of a class, that of its constructor; None
             where it cannot be told.
         summary: the first line of its docstring; empty where there is none.
     """
 
-    kind: Kind
+    path: Path
     line: int
+    kind: Literal["function", "async function", "generator", "class", "value", "unknown"] = "unknown"
     signature: Signature | None = None
     summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Binding:
-    """A statement that gives a name its value, and whether it may be skipped."""
+class Missing:
+    """The file, or the name in it, is surely not there."""
 
-    node: ast.stmt
-    conditional: bool
+    message: str
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """Only importing would tell."""
+
+    reason: str
+
+
+def definition_of(entry_point: EntryPoint) -> Definition | Missing | Unresolved:
+    """What *entry_point* names; a file is parsed once, however many entry points name it."""
+    path = locate_source(entry_point)
+    if not isinstance(path, Path):
+        return path
+    shown, first = entry_point.file or entry_point.module, entry_point.attribute.partition(".")[0]
+    try:
+        module = read_module(path, path.read_bytes())
+    except OSError as error:
+        return Missing(f"`{shown}` cannot be read: {error.strerror}")
+    if isinstance(module, str):
+        return Missing(f"`{shown}` {module}")
+    found = module.find(entry_point.attribute)
+    if found is not None:
+        return found
+    if module.is_open or _is_submodule(path, first):
+        return Unresolved(f"`{shown}` may define `{first}` only when it is imported")
+    return Missing(f"`{shown}` has no `{first}`", did_you_mean(first, module.functions))
+
+
+def _is_submodule(path: Path, name: str) -> bool:
+    """Whether *name* is a module of the package whose ``__init__.py`` is at *path*."""
+    if path.name != "__init__.py":
+        return False
+    return (path.parent / name).is_dir() or any(path.parent.glob(f"{name}.*"))
+
+
+def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
+    """The file that holds the function of *entry_point*."""
+    path = entry_point.path
+    try:
+        if path is None:
+            return _locate_module(str(entry_point.module), entry_point)
+        return path if path.is_file() else _missing(path, entry_point)
+    except OSError as error:  # a name too long, a folder that may not be looked into
+        reason = f"cannot be looked up: {error.strerror}"
+        if path is None:
+            return Unresolved(f"module `{entry_point.module}` {reason}")
+        return Missing(f"kernel file `{entry_point.file}` {reason}")
+
+
+def _missing(path: Path, entry_point: EntryPoint) -> Missing:
+    if path.exists():  # reading a FIFO would wait
+        kind = "a folder" if path.is_dir() else "no regular file"
+        return Missing(f"kernel file `{entry_point.file}` is {kind}")
+    beside = [entry.name for entry in path.parent.glob("*.py")]
+    todo = did_you_mean(path.name, beside) or "create it, or correct the path"
+    return Missing(f"kernel file `{entry_point.file}` does not exist", todo)
+
+
+def _locate_module(module: str, entry_point: EntryPoint) -> Path | Unresolved:
+    top, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)  # of a top-level name: this imports nothing
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        return entry_point.module_beside or Unresolved(f"package `{top}` is not installed")
+    if not rest:
+        is_source = (spec.origin or "").endswith(tuple(importlib.machinery.SOURCE_SUFFIXES))
+        found = Path(str(spec.origin)) if is_source else None
+    else:
+        stems = [Path(place, *rest) for place in spec.submodule_search_locations or ()]
+        files = [path for stem in stems for path in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py")]
+        found = next((path for path in files if path.is_file()), None)
+    return found or Unresolved(f"module `{module}` has no Python file")
 
 
 @dataclass(frozen=True, slots=True)
 class SourceModule:
-    """The names of one module.
+    """The names of one module, each with the statements that may have given it its value.
 
     Args:
-        fault: why the file cannot be read as Python, if so.
         is_open: whether it may have names that its source does not show.
     """
 
     path: Path
-    bindings: dict[str, list[_Binding]]
-    is_open: bool = False
-    fault: str | None = None
+    bindings: dict[str, list[ast.stmt]]
+    is_open: bool
 
     @property
     def functions(self) -> list[str]:
         """The names of its functions and classes."""
-        defining = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        return [name for name, found in self.bindings.items() if isinstance(found[-1].node, defining)]
+        return [name for name, nodes in self.bindings.items() if isinstance(nodes[-1], _DEFINING)]
 
     def find(self, attribute: str) -> Definition | None:
         """What *attribute*, dotted or not, is; None where the module has no such name."""
         first, *rest = attribute.split(".")
-        bindings = self.bindings.get(first)
+        nodes = self.bindings.get(first)
         for name in rest:
-            node = bindings[-1].node if bindings else None
-            if not isinstance(node, ast.ClassDef):
+            if not nodes or not isinstance(nodes[-1], ast.ClassDef):
                 break
-            inner = _collect(node.body, conditional=False)
+            inner = _collect(nodes[-1].body)
             if name not in inner:  # it may be inherited
-                return Definition("unknown", node.lineno)
-            bindings = inner[name]
-        if not bindings:
-            return None
-        return self._define(bindings)
+                return Definition(self.path, nodes[-1].lineno)
+            nodes = inner[name]
+        return self._define(nodes) if nodes else None
 
-    def _define(self, bindings: Sequence[_Binding], followed: int = 0) -> Definition:
-        last = bindings[-1]
-        if last.conditional and len(bindings) > 1:
-            found = [_definition(binding.node) for binding in bindings]
+    def _define(self, nodes: Sequence[ast.stmt], followed: int = 0) -> Definition:
+        last = nodes[-1]
+        if len(nodes) > 1:
+            found = [self._definition(node) for node in nodes]
             same = all((d.kind, d.signature) == (found[0].kind, found[0].signature) for d in found)
-            return found[-1] if same else Definition("unknown", last.node.lineno)
-        if isinstance(last.node, ast.Assign) and isinstance(last.node.value, ast.Name) and followed < 10:
-            target = self.bindings.get(last.node.value.id)
-            return self._define(target, followed + 1) if target else Definition("unknown", last.node.lineno)
-        return _definition(last.node)
+            return found[-1] if same else Definition(self.path, last.lineno)
+        if isinstance(last, ast.Assign) and isinstance(last.value, ast.Name) and followed < 10:
+            target = self.bindings.get(last.value.id)
+            return self._define(target, followed + 1) if target else Definition(self.path, last.lineno)
+        return self._definition(last)
+
+    def _definition(self, node: ast.stmt) -> Definition:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self._function(node)
+        if isinstance(node, ast.ClassDef):
+            return Definition(self.path, node.lineno, "class", _constructor(node), _summary(node))
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, _LITERALS):
+            is_plain = isinstance(node, ast.AnnAssign) or isinstance(node.targets[0], ast.Name)
+            return Definition(self.path, node.lineno, "value" if is_plain else "unknown")
+        return Definition(self.path, node.lineno)
+
+    def _function(self, node: Function) -> Definition:
+        decorators = {_decorator_name(decorator) for decorator in node.decorator_list}
+        if not decorators <= _TRANSPARENT:
+            return Definition(self.path, node.lineno, summary=_summary(node))
+        is_async = isinstance(node, ast.AsyncFunctionDef)
+        kind: Any = "async function" if is_async else "generator" if _is_generator(node) else "function"
+        signature = signature_of(node, skip_first="classmethod" in decorators)
+        return Definition(self.path, node.lineno, kind, signature, _summary(node))
 
 
-def read_module(path: Path) -> SourceModule:
-    """The module in the file at *path*; what is wrong with the file is its ``fault``."""
+@lru_cache(maxsize=128)
+def read_module(path: Path, source: bytes) -> SourceModule | str:
+    """The module whose *source* is that of the file at *path*, or why that is none."""
     try:
-        source = path.read_bytes()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the author's own, shown when it is imported
             tree = ast.parse(source, filename=str(path))
     except SyntaxError as error:
-        return SourceModule(path, {}, fault=f"is not Python: {error.msg} (line {error.lineno})")
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        return SourceModule(path, {}, fault=f"cannot be read: {reason}")
-    bindings = _collect(tree.body, conditional=False)
-    is_open = "*" in bindings or "__getattr__" in bindings
-    is_open = is_open or _DEFINES_UNSEEN.search(source.decode("utf-8", "replace")) is not None
-    return SourceModule(path, bindings, is_open)
+        return f"is not Python: {error.msg} (line {error.lineno})"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"cannot be read: {error}"
+    bindings = _collect(tree.body)
+    is_open = not bindings.keys().isdisjoint(("*", "__getattr__")) or _DEFINES_UNSEEN.search(source)
+    return SourceModule(path, bindings, bool(is_open))
 
 
 def signature_of(node: Function, *, skip_first: bool = False) -> Signature:
     """The signature that a function's source spells; defaults are only marked as there."""
     arguments = node.args
-    positional = [
-        *((a, Parameter.POSITIONAL_ONLY) for a in arguments.posonlyargs),
-        *((a, Parameter.POSITIONAL_OR_KEYWORD) for a in arguments.args),
-    ]
+    positional = [*arguments.posonlyargs, *arguments.args]
     first_default = len(positional) - len(arguments.defaults)
-    parameters = [_parameter(a, kind, i >= first_default) for i, (a, kind) in enumerate(positional)]
+    parameters = []
+    for index, argument in enumerate(positional):
+        is_named = index >= len(arguments.posonlyargs)
+        kind = Parameter.POSITIONAL_OR_KEYWORD if is_named else Parameter.POSITIONAL_ONLY
+        parameters.append(_parameter(argument, kind, index >= first_default))
     if arguments.vararg:
         parameters.append(_parameter(arguments.vararg, Parameter.VAR_POSITIONAL))
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         parameters.append(_parameter(argument, Parameter.KEYWORD_ONLY, default is not None))
     if arguments.kwarg:
         parameters.append(_parameter(arguments.kwarg, Parameter.VAR_KEYWORD))
-    return Signature(
-        parameters[1:] if skip_first else parameters, return_annotation=_annotation(node.returns)
-    )
+    return Signature(parameters[skip_first:], return_annotation=_annotation(node.returns))
 
 
-# Stands for any default: which one it is does not matter, the schema's is used.
-_SOME_DEFAULT: Final = ...
-
-
-def _parameter(argument: ast.arg, kind: object, has_default: bool = False) -> Parameter:
-    assert isinstance(kind, type(Parameter.KEYWORD_ONLY))  # one of inspect's own kinds
-    default = _SOME_DEFAULT if has_default else Parameter.empty
+def _parameter(argument: ast.arg, kind: Any, has_default: bool = False) -> Parameter:
+    default = ... if has_default else Parameter.empty  # which one does not matter: the schema's is used
     return Parameter(argument.arg, kind, default=default, annotation=_annotation(argument.annotation))
 
 
@@ -155,68 +241,36 @@ def _annotation(node: ast.expr | None) -> object:
     return Parameter.empty
 
 
-def _collect(body: Sequence[ast.stmt], *, conditional: bool) -> dict[str, list[_Binding]]:
-    """The names that *body* binds, with every binding in order."""
-    found: dict[str, list[_Binding]] = {}
+def _collect(body: Sequence[ast.stmt]) -> dict[str, list[ast.stmt]]:
+    """The names that *body* binds, each with its last binding, and those after it that may be skipped."""
+    found: dict[str, list[ast.stmt]] = {}
     for statement in body:
         for name in _bound_names(statement):
-            found.setdefault(name, []).append(_Binding(statement, conditional))
+            found[name] = [statement]
         for block in _blocks(statement):
-            for name, bindings in _collect(block, conditional=True).items():
-                found.setdefault(name, []).extend(bindings)
+            for name, nodes in _collect(block).items():
+                found.setdefault(name, []).extend(nodes)
     return found
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(statement, _DEFINING):
         yield statement.name
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        for alias in statement.names:
-            yield alias.asname or alias.name.partition(".")[0]
-    elif isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            yield from _target_names(target)
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        yield from _target_names(statement.target)
-
-
-def _target_names(target: ast.expr) -> Iterator[str]:
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+    elif isinstance(statement, ast.Assign) or (isinstance(statement, ast.AnnAssign) and statement.value):
+        for target in statement.targets if isinstance(statement, ast.Assign) else (statement.target,):
+            for node in ast.walk(target):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.id
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """The statements inside an `if`, `try`, `with` or loop."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return
-    for field in ("body", "orelse", "finalbody"):
-        yield getattr(statement, field, [])
-    for handler in getattr(statement, "handlers", []):
-        yield handler.body
-
-
-def _definition(node: ast.stmt) -> Definition:
-    line = node.lineno
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return _function_definition(node)
-    if isinstance(node, ast.ClassDef):
-        return Definition("class", line, _constructor(node), _summary(node))
-    if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, _LITERALS):
-        is_plain = isinstance(node, ast.AnnAssign) or isinstance(node.targets[0], ast.Name)
-        return Definition("value" if is_plain else "unknown", line)
-    return Definition("unknown", line)
-
-
-def _function_definition(node: Function) -> Definition:
-    names = [_decorator_name(decorator) for decorator in node.decorator_list]
-    if not all(name in _TRANSPARENT or name == "classmethod" for name in names):
-        return Definition("unknown", node.lineno, summary=_summary(node))
-    kind: Kind = "generator" if _is_generator(node) else "function"
-    if isinstance(node, ast.AsyncFunctionDef):
-        kind = "async function"
-    signature = signature_of(node, skip_first="classmethod" in names)
-    return Definition(kind, node.lineno, signature, _summary(node))
+    if not isinstance(statement, _DEFINING):
+        for holder in (statement, *getattr(statement, "handlers", ())):
+            for field in ("body", "orelse", "finalbody"):
+                yield getattr(holder, field, [])
 
 
 def _summary(node: Function | ast.ClassDef) -> str:
@@ -225,9 +279,9 @@ def _summary(node: Function | ast.ClassDef) -> str:
 
 def _constructor(node: ast.ClassDef) -> Signature | None:
     """The signature of calling a class; None where a base or decorator may decide it."""
-    found = _collect(node.body, conditional=False).get("__init__", [])
-    if len(found) == 1 and isinstance(found[0].node, ast.FunctionDef) and not node.decorator_list:
-        return signature_of(found[0].node, skip_first=True)
+    found = _collect(node.body).get("__init__", [])
+    if len(found) == 1 and isinstance(found[0], ast.FunctionDef) and not node.decorator_list:
+        return signature_of(found[0], skip_first=True)
     return None
 
 
@@ -245,6 +299,6 @@ def _is_generator(function: Function) -> bool:
         node = waiting.pop()
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             return True
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+        if not isinstance(node, (*_DEFINING, ast.Lambda)):
             waiting.extend(ast.iter_child_nodes(node))
     return False

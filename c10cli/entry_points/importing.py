@@ -18,7 +18,7 @@ from typing import Any
 
 from c10cli.arrays.devices import is_installed
 from c10cli.describe import error_text
-from c10cli.entry_points.entry_point import EntryPoint
+from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import C10Error, Diagnostic, RegistrationError, did_you_mean
 
 __all__ = ["load_entry_point"]

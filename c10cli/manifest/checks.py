@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from inspect import Parameter
-from pathlib import Path
 
 from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.arrays.expression import find_unknown_names, parse_expression
 from c10cli.dispatch.signature import mismatch
 from c10cli.document.nodes import Node, text_offsets
-from c10cli.entry_points.definitions import Definition, SourceModule, read_module
-from c10cli.entry_points.entry_point import EntryPoint
-from c10cli.entry_points.locate import Missing, Unresolved, locate_source
-from c10cli.errors import Diagnostic, ManifestError, did_you_mean
+from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
+from c10cli.entry_points.parse import EntryPoint
+from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.kinds import check_kinds
 from c10cli.manifest.model import CaseDecl, KernelDecl, Manifest, OperatorDecl
 
@@ -42,13 +40,6 @@ class CheckResult:
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
-    _sources: dict[Path, SourceModule] = field(default_factory=dict)
-
-    def source(self, path: Path) -> SourceModule:
-        """The module at *path*, read once."""
-        if path not in self._sources:
-            self._sources[path] = read_module(path)
-        return self._sources[path]
 
 
 def check_manifest(manifest: Manifest) -> CheckResult:
@@ -147,39 +138,15 @@ def _find_definition(
     operator: OperatorDecl, entry_point: EntryPoint, kind: str, result: CheckResult
 ) -> Definition | None:
     """The definition behind *entry_point*; None where there is none, which is then reported."""
-    place = locate_source(entry_point)
-    if isinstance(place, Unresolved):
-        result.skipped.append(Skipped(str(operator.name), entry_point, place.reason))
-        return None
-    if isinstance(place, Missing):
-        message = f"{place.message} ({kind} of `{operator.name}`)"
-        result.diagnostics.append(Diagnostic("C10E304", message, entry_point.span, help=place.help))
-        return None
-    module = result.source(place)
-    shown = entry_point.file or entry_point.module
-    if module.fault:
-        message = f"`{shown}` {module.fault}"
-        result.diagnostics.append(Diagnostic("C10E304", message, entry_point.span))
-        return None
-    definition = module.find(entry_point.attribute)
-    if definition is not None:
-        return definition
-    first = entry_point.attribute.partition(".")[0]
-    if module.is_open or _is_submodule(module.path, first):
-        reason = f"`{shown}` may define `{first}` only when it is imported"
-        result.skipped.append(Skipped(str(operator.name), entry_point, reason))
-        return None
-    message = f"`{shown}` has no `{first}` ({kind} of `{operator.name}`)"
-    help = did_you_mean(first, module.functions)
-    result.diagnostics.append(Diagnostic("C10E304", message, entry_point.span, help=help))
+    found = definition_of(entry_point)
+    if isinstance(found, Definition):
+        return found
+    if isinstance(found, Unresolved):
+        result.skipped.append(Skipped(str(operator.name), entry_point, found.reason))
+    if isinstance(found, Missing):
+        message = f"{found.message} ({kind} of `{operator.name}`)"
+        result.diagnostics.append(Diagnostic("C10E304", message, entry_point.span, help=found.help))
     return None
-
-
-def _is_submodule(path: Path, name: str) -> bool:
-    """Whether *name* is a module of the package whose ``__init__.py`` is at *path*."""
-    if path.name != "__init__.py":
-        return False
-    return (path.parent / name).is_dir() or any(path.parent.glob(f"{name}.*"))
 
 
 def _report(
@@ -192,8 +159,7 @@ def _report(
     notes: tuple[str, ...] = (),
     help: str = "",
 ) -> None:
-    file = entry_point.file or locate_source(entry_point)
-    where = f"`{entry_point.name}` is defined at {file}:{definition.line}"
+    where = f"`{entry_point.name}` is defined at {entry_point.file or definition.path}:{definition.line}"
     finding = Diagnostic(code, message, entry_point.span, notes=(where, *notes), help=help)
     result.diagnostics.append(finding)
 

@@ -13,7 +13,7 @@ from c10cli.arrays.keys import DispatchKey
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Document, Node, text_offsets
 from c10cli.document.scalars import describe
-from c10cli.entry_points.entry_point import EntryPoint, parse_entry_point
+from c10cli.entry_points.parse import EntryPoint, parse_entry_point
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
 from c10cli.manifest.model import Cost, Defaults, ExtensionDecl, KernelDecl, OperatorDecl, Tolerance, Waiver

@@ -4,8 +4,8 @@ from importlib import metadata
 import pytest
 
 from c10cli.bench.sources import Sources
-from c10cli.entry_points.entry_point import parse_entry_point
 from c10cli.entry_points.importing import load_entry_point
+from c10cli.entry_points.parse import parse_entry_point
 
 
 @pytest.fixture

@@ -1,22 +1,29 @@
 import ast
 import inspect
+import os
+import sys
 import textwrap
+import types
 
 import pytest
 
-from c10cli.entry_points.definitions import read_module, signature_of
+from c10cli.entry_points.definitions import (
+    Definition,
+    Missing,
+    Unresolved,
+    definition_of,
+    locate_source,
+    read_module,
+    signature_of,
+)
+from c10cli.entry_points.parse import parse_entry_point
 
 
 @pytest.fixture
 def module(tmp_path):
     """A module from its source."""
 
-    def read(source):
-        path = tmp_path / "m.py"
-        path.write_text(textwrap.dedent(source), encoding="utf-8")
-        return read_module(path)
-
-    return read
+    return lambda source: read_module(tmp_path / "m.py", textwrap.dedent(source).encode())
 
 
 @pytest.mark.parametrize(
@@ -111,17 +118,123 @@ def test_a_module_may_have_names_that_do_not_show(module, source):
     assert not module("def f(): ...").is_open
 
 
-def test_what_is_no_python_is_a_fault(module, tmp_path):
-    assert module("def k(:\n").fault.startswith("is not Python: ")
-    assert module("def k(:\n").fault.endswith("(line 1)")
-    assert module("x = '\0'\n").fault
-    assert read_module(tmp_path / "gone.py").fault.startswith("cannot be read: ")
-    assert read_module(tmp_path).fault
+def test_what_is_no_python_says_so(module):
+    assert module("def k(:\n") == "is not Python: invalid syntax (line 1)"
+    assert module("x = '\0'\n").endswith("null bytes") or module("x = '\0'\n").startswith("is not Python: ")
 
 
-def test_a_modules_own_warnings_stay_quiet(module):
-    assert module("x = '\\d'\n").fault is None
+def test_a_modules_own_warnings_stay_quiet_and_reading_runs_nothing(module):
+    assert module("import sys\nx = '\\d'\nsys.exit(3)\n").find("x").kind == "value"
 
 
-def test_reading_runs_nothing(module):
-    assert module("import sys\nsys.exit(3)\n").fault is None
+@pytest.fixture
+def define(tmp_path):
+    return lambda text: definition_of(parse_entry_point(text, tmp_path))
+
+
+def test_the_definition_behind_an_entry_point_has_its_file_and_line(tmp_path, define):
+    (tmp_path / "k.py").write_text("\ndef relu(x):\n    'Positive part.'\n")
+    found = define("k.py:relu")
+    assert isinstance(found, Definition)
+    assert (found.path, found.line, found.kind, found.summary) == (
+        tmp_path / "k.py",
+        2,
+        "function",
+        "Positive part.",
+    )
+
+
+def test_a_name_that_the_file_lacks_has_near_names(tmp_path, define):
+    (tmp_path / "k.py").write_text("def relu(x): ...\n")
+    assert define("k.py:rleu") == Missing("`k.py` has no `rleu`", "did you mean `relu`?")
+
+
+def test_a_file_that_cannot_be_parsed_has_no_definitions(tmp_path, define):
+    (tmp_path / "k.py").write_text("def relu(:\n")
+    assert define("k.py:relu") == Missing("`k.py` is not Python: invalid syntax (line 1)")
+
+
+def test_a_name_that_only_importing_would_show_is_left_open(tmp_path, define):
+    (tmp_path / "k.py").write_text("from os import *\n")
+    assert define("k.py:relu") == Unresolved("`k.py` may define `relu` only when it is imported")
+
+
+def test_a_file_that_changed_is_read_again(tmp_path, define):
+    (tmp_path / "k.py").write_text("def f(x): ...\n")
+    assert define("k.py:f").line == 1
+    (tmp_path / "k.py").write_text("\ndef f(x): ...\n")
+    assert define("k.py:f").line == 2
+
+
+@pytest.fixture
+def locate(tmp_path):
+    return lambda text: locate_source(parse_entry_point(text, tmp_path))
+
+
+def test_a_file_that_is_there(tmp_path, locate):
+    (tmp_path / "relu.py").touch()
+    assert locate("relu.py:f") == tmp_path / "relu.py"
+
+
+def test_a_file_that_is_not_there_has_near_names(tmp_path, locate):
+    (tmp_path / "relu.py").touch()
+    assert locate("rleu.py:f") == Missing("kernel file `rleu.py` does not exist", "did you mean `relu.py`?")
+    missing = Missing("kernel file `gone/relu.py` does not exist", "create it, or correct the path")
+    assert locate("gone/relu.py:f") == missing
+
+
+def test_a_folder_is_no_file(tmp_path, locate):
+    (tmp_path / "relu.py").mkdir()
+    assert locate("relu.py:f") == Missing("kernel file `relu.py` is a folder")
+
+
+def test_a_fifo_is_no_kernel_file(tmp_path, locate):
+    os.mkfifo(tmp_path / "relu.py")
+    assert locate("relu.py:f") == Missing("kernel file `relu.py` is no regular file")
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package on the path that must not be imported."""
+    place = tmp_path / "site"
+    folder = place / "c10_test_package" / "sub"
+    folder.mkdir(parents=True)
+    for path in (folder.parent / "__init__.py", folder / "__init__.py", folder / "mod.py"):
+        path.write_text("raise RuntimeError('imported')\n")
+    monkeypatch.syspath_prepend(str(place))
+    return folder.parent
+
+
+def test_modules_are_found_without_importing_them(package, locate):
+    assert locate("c10_test_package:f") == package / "__init__.py"
+    assert locate("c10_test_package.sub:f") == package / "sub" / "__init__.py"
+    assert locate("c10_test_package.sub.mod:f") == package / "sub" / "mod.py"
+    assert "c10_test_package" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("c10_no_such_package:f", "package `c10_no_such_package` is not installed"),
+        ("c10_no_such_package.sub:f", "package `c10_no_such_package` is not installed"),
+        ("c10_test_package.gone:f", "module `c10_test_package.gone` has no Python file"),
+        ("c10_test_package.gone.mod:f", "module `c10_test_package.gone.mod` has no Python file"),
+        ("sys:exit", "module `sys` has no Python file"),
+        ("c10_without_spec:f", "package `c10_without_spec` is not installed"),
+    ],
+)
+def test_what_only_importing_would_tell(package, locate, text, reason, monkeypatch):
+    monkeypatch.setitem(sys.modules, "c10_without_spec", types.SimpleNamespace(__spec__=None))
+    assert locate(text).reason.startswith(reason)
+
+
+def test_a_module_beside_the_manifest_serves_where_none_is_installed(tmp_path, locate):
+    (tmp_path / "c10_beside.py").touch()
+    (tmp_path / "json.py").touch()
+    assert locate("c10_beside:f") == tmp_path / "c10_beside.py"
+    assert locate("json:f") != tmp_path / "json.py"
+
+
+def test_a_name_too_long_for_the_file_system(locate):
+    name = "x" * 300
+    assert locate(f"{name}.py:f").message.startswith(f"kernel file `{name}.py` cannot be looked up: ")
