@@ -18,7 +18,7 @@ import pytest
 
 from c10cli.cli.main import run
 from c10cli.errors import CODES, C10Error
-from c10cli.jobs.fingerprint import manifest_digest
+from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.link import load_registry
 from c10cli.verify.gate import validate
 from c10cli.verify.kernel_job import prepare
@@ -113,7 +113,7 @@ def codes_of_registry(path):
     if static.diagnostics:
         return {diagnostic.code for diagnostic in static.diagnostics}
     registry = load_registry(path)
-    places, digest = range(len(registry.kernels())), manifest_digest(registry.manifest)
+    places, digest = range(len(registry.kernels())), fingerprint(registry.manifest)
     check = prepare({"registry": str(path), "digest": digest, "seed": 0, "run": list(places)})
     answers = [check(place) for place in places]
     return {finding["code"] for answer in answers for finding in answer["findings"] + answer["shared"]}

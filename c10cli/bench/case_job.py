@@ -36,14 +36,14 @@ class Job:
     """What a child process is to measure.
 
     Args:
-        digest: of the manifest that the places are in.
+        digest: the `fingerprint` of the manifest that the places are in.
         items: the places of the cases in the operator's list of points.
         case_ids: places, these and others, and the id of the case that is meant by each.
         time_s: how long to sample each case.
     """
 
     registry: str
-    digest: str
+    digest: Mapping[str, str]
     operator: str
     dispatch_key: str
     variant: str

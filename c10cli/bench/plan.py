@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from c10cli.bench.result import Skipped, case_id
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
-from c10cli.jobs.fingerprint import file_digests, manifest_digest
+from c10cli.jobs.fingerprint import file_digests, fingerprint
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
 from c10cli.verify.inputs import CasePoint, case_points
 
@@ -55,13 +55,13 @@ class Plan:
     """Batches to measure, and kernels that are not, with the reason.
 
     Args:
-        digest: of the manifest that the places of the points are in.
+        digest: the `fingerprint` of the manifest that the places of the points are in.
         files: a digest of each file of the manifest; see `file_digests`.
     """
 
     batches: tuple[Batch, ...]
     skipped: tuple[Skipped, ...]
-    digest: str = ""
+    digest: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -109,7 +109,7 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Iterable[
     if idle or not selected:
         raise _nothing_selected(idle, known)
     manifest = registry.manifest
-    return Plan(tuple(batches), tuple(skipped), manifest_digest(manifest), file_digests(manifest))
+    return Plan(tuple(batches), tuple(skipped), fingerprint(manifest), file_digests(manifest))
 
 
 def _refuse_repeats(identities: Sequence[str]) -> None:

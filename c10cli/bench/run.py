@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -111,7 +111,7 @@ def end_run(run: RunResult, exit_status: int, journal: Journal) -> RunResult:
 
 
 def _run_batch(
-    batch: Batch, digest: str, registry: Path, options: Options, progress: Progress
+    batch: Batch, digest: Mapping[str, str], registry: Path, options: Options, progress: Progress
 ) -> Iterator[CaseResult]:
     """The result of every case of a batch.
 
@@ -122,7 +122,7 @@ def _run_batch(
     identities = {place: batch.case_id(point) for place, point in batch.points}
     job = {
         "registry": str(registry),
-        "digest": digest,
+        "digest": dict(digest),
         "operator": batch.operator,
         "dispatch_key": batch.dispatch_key,
         "variant": batch.variant,

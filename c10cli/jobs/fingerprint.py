@@ -1,43 +1,71 @@
-"""That a manifest is still the one that was read before, though its files may be edited."""
+"""What a manifest and its kernels were read from, so that a later run can tell whether it is the same."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 from c10cli.document.nodes import Document
+from c10cli.entry_points.entry_point import EntryPoint
+from c10cli.entry_points.locate import locate_source
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.model import Manifest
-
-__all__ = ["check_same", "file_digests", "manifest_digest"]
 
 _BROKEN = "broken"
 
 
-def file_digests(manifest: Manifest) -> dict[str, str]:
-    """A digest of every file that *manifest* has operators, kernels or cases from.
+def fingerprint(manifest: Manifest) -> dict[str, str]:
+    """A digest of everything that *manifest* and the functions that it names are read from.
 
-    Each goes by its path from the manifest's folder, which is the same from
-    wherever the manifest was loaded.  A file that could not be included is
-    among them, as nothing but that.
+    Of its documents as they were when it was loaded, and of the sources of
+    its kernels, caches and references as they are now, all Python files
+    beside them included, since a kernel may import those.  Nothing is
+    imported: of an installed module, its file and its distribution's version
+    count.  A file goes by its path from the manifest's folder, which is the
+    same from wherever the manifest was loaded, an installed module by its name.
     """
     folder = manifest.path.parent
     found = {_name(entry.path, folder): _BROKEN for entry in manifest.disabled}
     for document in {id(document): document for document in _documents(manifest)}.values():
-        hashed = hashlib.sha256(document.text.encode("utf-8", "surrogatepass"))
-        found[_name(Path(document.file), folder)] = hashed.hexdigest()[:16]
-    return found
+        found[_name(Path(document.file), folder)] = _hashed(document.text.encode("utf-8", "surrogatepass"))
+    files, modules = _sources(manifest)
+    for path in sorted(
+        files | {beside for parent in {p.parent for p in files} for beside in parent.glob("*.py")}
+    ):
+        found[_name(path, folder)] = _of_file(path)
+    return found | {name: _of_module(name, modules[name]) for name in sorted(modules)}
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """What differs between two fingerprints: `` `a.yaml` was changed and `b.py` was removed``."""
+    found = {
+        "changed": [name for name in before if now.get(name, before[name]) != before[name]],
+        "added": now.keys() - before.keys(),
+        "removed": before.keys() - now.keys(),
+    }
+    told = [f"{_listed(names)} {what}" for what, names in found.items() if names]
+    return " and ".join(told)
+
+
+def check_same(manifest: Manifest, before: Mapping[str, str]) -> None:
+    """Refuse *manifest* where its fingerprint is not *before*: places in it may mean other kernels.
+
+    Raises:
+        ManifestError: C10E101.
+    """
+    changed = changes(before, fingerprint(manifest))
+    if changed:
+        fact = f"{changed} while the kernels were being run"
+        todo = "begin again, and leave the files alone meanwhile"
+        raise ManifestError(Diagnostic("C10E101", fact, place=str(manifest.path), help=todo))
 
 
 def _name(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
-
-
-def manifest_digest(manifest: Manifest) -> str:
-    """One digest of all `file_digests` of *manifest*, and of their order, which is that of its operators."""
-    return hashlib.sha256(repr([*file_digests(manifest).items()]).encode()).hexdigest()[:16]
 
 
 def _documents(manifest: Manifest) -> Iterator[Document]:
@@ -48,18 +76,48 @@ def _documents(manifest: Manifest) -> Iterator[Document]:
         yield from (case.node.document for case in operator.cases)
 
 
-def check_same(manifest: Manifest, digest: str) -> None:
-    """Refuse *manifest* where its digest is not *digest*: places in it would mean other kernels and cases.
+def _sources(manifest: Manifest) -> tuple[set[Path], dict[str, EntryPoint]]:
+    """The files that entry points name, and of the installed modules one entry point each."""
+    files, modules = set(), {}
+    for entry in _entry_points(manifest):
+        beside = entry.path or entry.module_beside
+        if entry.module is not None and (beside is None or locate_source(entry) != beside):
+            modules[entry.module] = entry
+        elif beside is not None:
+            files.add(beside)
+    return files, modules
 
-    Raises:
-        ManifestError: C10E101.
-    """
-    if manifest_digest(manifest) != digest:
-        raise ManifestError(
-            Diagnostic(
-                "C10E101",
-                "the manifest was changed while its kernels were being run",
-                place=str(manifest.path),
-                help="begin again, and leave the file alone meanwhile",
-            )
-        )
+
+def _entry_points(manifest: Manifest) -> Iterator[EntryPoint]:
+    for operator in manifest.operators:
+        named = [entry for kernel in operator.kernels for entry in (kernel.entry_point, kernel.cache)]
+        yield from (entry for entry in (*named, operator.reference) if entry is not None)
+
+
+def _of_file(path: Path) -> str:
+    try:
+        return _hashed(path.read_bytes()) if path.is_file() else ""  # reading a FIFO would wait
+    except OSError:
+        return ""
+
+
+def _of_module(name: str, entry: EntryPoint) -> str:
+    source, version = locate_source(entry), ""
+    with suppress(metadata.PackageNotFoundError):  # its distribution may go by another name
+        version = metadata.version(name.partition(".")[0])
+    return _hashed(f"{version}\n{_of_file(source) if isinstance(source, Path) else ''}".encode())
+
+
+def _hashed(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = sorted(f"`{name}`" for name in names)
+    return f"{', '.join(first)} and {last} were" if first else f"{last} was"
+
+
+def file_digests(manifest: Manifest) -> dict[str, str]:
+    """The digests of the documents alone; until `--resume` asks for all of `fingerprint`."""
+    found = fingerprint(manifest)
+    return {name: digest for name, digest in found.items() if name.endswith((".yaml", ".yml"))}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from c10cli.errors import Diagnostic
 from c10cli.jobs.child import Ended, Fields, run_items
-from c10cli.jobs.fingerprint import manifest_digest
+from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.checks import CheckResult, check_operator
 from c10cli.manifest.link import LinkedOperator, Variant, link_manifest
 from c10cli.manifest.load import load_manifest
@@ -98,7 +98,7 @@ def validate(
     faults = _check_sources(validation, loaded.manifest)
     # A manifest with faults is not registered, so there is nothing to bind its kernels to.
     if not loaded.own:
-        digest = manifest_digest(loaded.manifest)
+        digest = fingerprint(loaded.manifest)
         checking = _Checking(validation, link_manifest(loaded.manifest).kernels(), faults, digest)
         if static:
             validation.left_out = "not asked for (--static)"
@@ -156,7 +156,9 @@ def _places(kernel: KernelDecl) -> set[str]:
 class _Checking:
     """The stages that import: kernels are bound, and run, in child processes."""
 
-    def __init__(self, validation: Validation, kernels: Kernels, faults: _Faults, digest: str) -> None:
+    def __init__(
+        self, validation: Validation, kernels: Kernels, faults: _Faults, digest: Mapping[str, str]
+    ) -> None:
         self._validation = validation
         self._kernels = kernels
         self._faults = faults

@@ -9,7 +9,7 @@ from c10cli.arrays import placement
 from c10cli.bench import rungs
 from c10cli.bench.case_job import prepare
 from c10cli.bench.result import CaseResult
-from c10cli.jobs.fingerprint import manifest_digest
+from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.load import require_manifest
 
 KERNELS = """\
@@ -113,7 +113,7 @@ def measure(tmp_path_factory):
     (folder / "registry.yaml").write_text(REGISTRY.format(names=", k.py:".join(NAMES)), encoding="utf-8")
 
     path = folder / "registry.yaml"
-    digest = manifest_digest(require_manifest(path))
+    digest = fingerprint(require_manifest(path))
 
     def measure(variant, place=0, operator="t::f", **fields):
         job = {
@@ -211,7 +211,7 @@ def test_another_case_at_the_place_is_refused(measure):
 
 def test_a_manifest_that_was_edited_since_the_plan_is_refused(measure):
     with pytest.raises(ManifestError) as caught:
-        measure("right", digest="of another text")
+        measure("right", digest={})
     assert caught.value.code == "C10E101"
 
 

@@ -8,7 +8,7 @@ import pytest
 from c10cli import ManifestError
 from c10cli.arrays import placement
 from c10cli.errors import Diagnostic
-from c10cli.jobs.fingerprint import manifest_digest
+from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.load import require_manifest
 from c10cli.verify import kernel_job as worker
 from c10cli.verify.kernel_job import prepare
@@ -45,7 +45,7 @@ def job(tmp_path):
     (tmp_path / "k.py").write_text(KERNELS, encoding="utf-8")
     (tmp_path / "registry.yaml").write_text(REGISTRY, encoding="utf-8")
     path = tmp_path / "registry.yaml"
-    digest = manifest_digest(require_manifest(path))
+    digest = fingerprint(require_manifest(path))
     return {"registry": str(path), "digest": digest, "run": [0, 1, 2, 3, 4, 5], "seed": 0}
 
 
@@ -177,7 +177,9 @@ def test_a_manifest_that_was_edited_meanwhile_is_refused(job):
     with pytest.raises(ManifestError) as caught:
         prepare(job)
     assert caught.value.code == "C10E101"
-    assert caught.value.diagnostics[0].message == "the manifest was changed while its kernels were being run"
+    assert caught.value.diagnostics[0].message == (
+        "`registry.yaml` was changed while the kernels were being run"
+    )
 
 
 RUDE = """\
@@ -216,7 +218,7 @@ def test_what_a_kernel_does_to_its_process_the_next_one_does_not_see(tmp_path):
     path.write_text(TWO, encoding="utf-8")
     before = _surroundings()
     check = prepare(
-        {"registry": str(path), "digest": manifest_digest(require_manifest(path)), "run": [0, 1], "seed": 0}
+        {"registry": str(path), "digest": fingerprint(require_manifest(path)), "run": [0, 1], "seed": 0}
     )
     assert check(0)["findings"] == []
     assert _surroundings() == before
@@ -246,7 +248,7 @@ def test_a_cost_without_a_value_is_found_once_on_the_cases_that_are_timed(tmp_pa
         ),
         encoding="utf-8",
     )
-    job = {"registry": str(path), "digest": manifest_digest(require_manifest(path)), "run": [0], "seed": 0}
+    job = {"registry": str(path), "digest": fingerprint(require_manifest(path)), "run": [0], "seed": 0}
     answer = prepare(job)(0)
     (finding,) = map(Diagnostic.from_dict, answer["shared"])
     assert finding.code == "C10E110"
