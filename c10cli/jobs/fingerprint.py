@@ -10,8 +10,8 @@ from importlib import metadata
 from pathlib import Path
 
 from c10cli.document.nodes import Document
-from c10cli.entry_points.entry_point import EntryPoint
-from c10cli.entry_points.locate import locate_source
+from c10cli.entry_points.definitions import locate_source
+from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.model import Manifest
 
