@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from c10cli.arrays.devices import Device, device_of
 from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import describe, error_text
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
 
 
 def place(array: Array, dispatch_key: DispatchKey | str, library: str = "") -> Any:
@@ -40,6 +40,8 @@ def place(array: Array, dispatch_key: DispatchKey | str, library: str = "") -> A
 
 def _not_made(device: Device, array: Array, error: Exception) -> DispatchError:
     """What to tell of *error*, which the making of *array* ended with: is it the array, or any?"""
+    import numpy as np
+
     try:
         _PLACERS[device.dispatch_key, device.library](np.zeros((1, 1), np.float32))
     except Exception:  # noqa: BLE001 - as before, which is told
@@ -70,6 +72,7 @@ def as_torch(array: Array) -> Any:
     Raises:
         ArgumentError: C10E405, torch has no such dtype.
     """
+    import numpy as np
     import torch
 
     # Not ascontiguousarray, which makes one axis of none; torch warns of what it could not write.
@@ -170,6 +173,8 @@ def to_numpy(tensor: Any) -> Array:
     Raises:
         ArgumentError: C10E408, nothing known turns *tensor* into an array.
     """
+    import numpy as np
+
     if isinstance(tensor, np.ndarray):
         return np.asarray(tensor)  # of the base class, which a subclass cannot change
     if isinstance(tensor, np.generic):
@@ -187,6 +192,8 @@ def to_numpy(tensor: Any) -> Array:
 
 
 def _from_torch(tensor: Any) -> Array:
+    import numpy as np
+
     torch = sys.modules["torch"]
     tensor = tensor.detach()
     tensor = (tensor.dequantize() if tensor.is_quantized else tensor).cpu()
@@ -202,15 +209,21 @@ def _from_torch(tensor: Any) -> Array:
 
 
 def _from_cupy(tensor: Any) -> Array:
+    import numpy as np
+
     dense = tensor.toarray() if hasattr(tensor, "toarray") else tensor
     return np.asarray(sys.modules["cupy"].asnumpy(dense))
 
 
 def _from_scipy(tensor: Any) -> Array:
+    import numpy as np
+
     return np.asarray(tensor.toarray())
 
 
 def _from_jax(tensor: Any) -> Array:
+    import numpy as np
+
     jax = sys.modules["jax"]
     if hasattr(tensor, "todense"):
         return np.asarray(tensor.todense())
@@ -219,6 +232,8 @@ def _from_jax(tensor: Any) -> Array:
 
 
 def _from_protocol(tensor: Any) -> Array:
+    import numpy as np
+
     return np.asarray(tensor if hasattr(tensor, "__array__") else np.from_dlpack(tensor))
 
 

@@ -1,15 +1,8 @@
 import numpy as np
 import pytest
 
-from c10cli.arrays.memory import MEMORY
+from c10cli.arrays.memory import contents_of, library_of, placed_key, share_memory
 from c10cli.arrays.tensor_types import register_tensor_type
-
-
-def contents_of(value):
-    """What tells that *value* is the same, each time it is called: by the function, or by its code."""
-    code = MEMORY.contents_code(type(value))
-    parts = "".join(f"{text.format('value')}, " for text in code.parts) if code else "0"
-    return lambda: (MEMORY.contents(value), eval(parts, {"value": value}))
 
 
 @pytest.mark.parametrize(
@@ -23,55 +16,31 @@ def contents_of(value):
 @pytest.mark.parametrize("holder", [lambda a: a, lambda a: [a], lambda a: a.view(np.ma.MaskedArray)])
 def test_any_bit_that_changes_is_seen(change, holder):
     array = np.array([0.5, -0.0, np.nan])
-    take = contents_of(holder(array))
-    before = take()
-    assert take() == before
+    value = holder(array)
+    before = contents_of(value)
+    assert contents_of(value) == before
     change(array)
-    assert take() != before
-
-
-def test_the_code_says_what_the_function_says():
-    array = np.ones((2, 3), np.float32)
-    said, code_said = contents_of(array)()
-    assert said == code_said == (np.float32, (2, 3), array.tobytes())
-    assert eval(MEMORY.contents_code(np.ndarray).holds.format("array"))
-    assert MEMORY.contents_code(list) is None
-
-
-def test_the_code_tells_arrays_apart_only_where_both_own_their_memory():
-    code = MEMORY.apart_code(np.ndarray, np.ndarray).format("r", "v")
-    one, other = np.ones(2), np.ones(2)
-    told = [
-        eval(code, {"r": r, "v": v})
-        for r, v in ((one, other), (one, one), (one[1:], other), (one, other[1:]))
-    ]
-    assert told == [True, False, False, False]
-    assert MEMORY.apart_code(np.ndarray, list) == MEMORY.apart_code(list, np.ndarray) == ""
+    assert contents_of(value) != before
 
 
 def test_a_list_that_changes_is_seen_and_values_that_cannot_change_are_not_compared_by_their_own_rules():
     sizes = [1, 2]
     strange = type("Strange", (), {"__eq__": lambda self, other: np.ones(2)})()
-    take = contents_of([sizes, strange, float("nan"), "text", None])
-    before = take()
-    assert take() == before
+    values = [sizes, strange, float("nan"), "text", None]
+    before = contents_of(values)
+    assert contents_of(values) == before
     sizes.append(3)
-    assert take() != before
-
-
-def shared(left, right):
-    return MEMORY.shared([left], [right], [(0, 0)]) == (0, 0)
+    assert contents_of(values) != before
 
 
 def test_overlap_is_told_of_arrays_of_views_and_of_lists():
     array, other = np.ones(6), np.ones(6)
-    assert shared(array, array)
-    assert shared(array[1:], array)
-    assert shared([other, array[::2]], [array])
-    assert not shared(array[::2], array[1::2])
-    assert not shared(other, array)
-    assert not shared(3, array)
-    assert MEMORY.shared([other], [other, array], [(0, 1)]) is None
+    assert share_memory(array, array)
+    assert share_memory(array[1:], array)
+    assert share_memory([other, array[::2]], [array])
+    assert not share_memory(array[::2], array[1::2])
+    assert not share_memory(other, array)
+    assert not share_memory(3, array)
 
 
 def test_tensors_that_nothing_can_read_share_memory_only_with_themselves():
@@ -80,38 +49,145 @@ def test_tensors_that_nothing_can_read_share_memory_only_with_themselves():
 
     register_tensor_type(Opaque, "CPU")
     one, other = Opaque(), Opaque()
-    assert MEMORY.contents(one) == MEMORY.contents(one)
-    assert shared(one, one)
-    assert not shared(one, other)
-    assert not shared(one, np.ones(1))
+    assert contents_of(one) == contents_of(one)
+    assert share_memory(one, one)
+    assert not share_memory(one, other)
+    assert not share_memory(one, np.ones(1))
 
 
 def test_jax_arrays_that_nothing_can_write_to_may_be_given_back(jax):
     x = jax.numpy.arange(3.0)
-    assert not shared(x, x)
+    assert not share_memory(x, x)
     host = np.arange(64.0, dtype=np.float32)
     borrowed = jax.dlpack.from_dlpack(host)
-    assert shared(borrowed, host) == np.shares_memory(np.asarray(borrowed), host)
-    assert not shared(jax.numpy.array(host, copy=True), host)
+    assert share_memory(borrowed, host) == np.shares_memory(np.asarray(borrowed), host)
+    assert not share_memory(jax.numpy.array(host, copy=True), host)
 
 
 def test_views_of_torch_share_memory_whatever_their_dtype(torch):
     for dtype in (torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.complex64):
         x = torch.ones(4).to(dtype)
-        assert shared(x[1:], x)
-        assert not shared(x[::2], x[1::2])
-        assert not shared(x.clone(), x)
-    assert shared(x.conj(), x)
-    assert not shared(torch.empty(0), torch.empty(0))
+        assert share_memory(x[1:], x)
+        assert not share_memory(x[::2], x[1::2])
+        assert not share_memory(x.clone(), x)
+    assert share_memory(x.conj(), x)
+    assert not share_memory(torch.empty(0), torch.empty(0))
     host = np.ones(4)
-    assert shared(torch.from_numpy(host)[2:], host)
+    assert share_memory(torch.from_numpy(host)[2:], host)
 
 
 def test_the_stored_elements_of_sparse_tensors_are_their_memory(needs, torch):
     matrix = needs("scipy.sparse").eye_array(3).tocsr()
-    assert shared(matrix.data, matrix)
-    assert shared(matrix.T, matrix)
-    assert not shared(matrix.copy(), matrix)
+    assert share_memory(matrix.data, matrix)
+    assert share_memory(matrix.T, matrix)
+    assert not share_memory(matrix.copy(), matrix)
     coo = torch.eye(3).to_sparse()
-    assert shared(coo._values(), coo)
-    assert not shared(coo.clone(), coo)
+    assert share_memory(coo._values(), coo)
+    assert not share_memory(coo.clone(), coo)
+
+
+def test_a_sparse_tensor_is_read_by_what_it_stores(needs):
+    sparse = needs("scipy.sparse")
+    huge = sparse.csr_array((10**6, 10**6))
+    before = contents_of(huge)
+    assert before is not None
+    assert contents_of(huge) == before
+
+
+@pytest.mark.parametrize("name", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+def test_every_format_of_scipy_is_seen_to_change(needs, name):
+    matrix = needs("scipy.sparse").eye_array(4).asformat(name)
+    before = contents_of(matrix)
+    assert contents_of(matrix) == before is not None
+    stored = matrix.data if isinstance(getattr(matrix, "data", None), np.ndarray) else matrix
+    if name in ("lil", "dok"):
+        matrix[0, 0] = 7
+    else:
+        stored[(0,) * stored.ndim] = 7
+    assert contents_of(matrix) != before
+
+
+def test_a_sparse_tensor_that_is_only_put_in_order_is_the_same(needs):
+    matrix = needs("scipy.sparse").csr_array((np.array([1.0, 2.0]), np.array([2, 0]), np.array([0, 2])))
+    before = contents_of(matrix)
+    matrix.sort_indices()
+    assert contents_of(matrix) == before
+
+
+def test_torch_may_resize_what_was_read(torch):
+    tensor = torch.ones(3)
+    before = contents_of(tensor)
+    tensor.resize_(3000)
+    assert contents_of(tensor) != before
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "bool", "complex64", "int8"])
+@pytest.mark.parametrize(
+    "layout", ["strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"]
+)
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+def test_torch_tensors_of_every_layout_are_seen_to_change(torch, layout, dtype):
+    dense = torch.eye(4).to(getattr(torch, dtype))
+    size = {"blocksize": (2, 2)} if "bs" in layout else {}
+    tensor = dense.to_sparse(layout=getattr(torch, layout), **size) if layout != "strided" else dense
+    before = contents_of(tensor)
+    assert contents_of(tensor) == before is not None
+    stored = (
+        tensor if layout == "strided" else tensor._values() if layout == "sparse_coo" else tensor.values()
+    )
+    stored.zero_()
+    assert contents_of(tensor) != before
+
+
+def test_a_torch_tensor_that_needs_a_gradient_or_is_a_conjugate_is_read(torch):
+    for tensor in (torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.complex64).conj()):
+        assert contents_of(tensor) == contents_of(tensor) is not None
+    assert contents_of(torch.ones(2, device="meta")) is None
+
+
+def test_elements_that_repeat_without_end_are_read_once(torch):
+    for tensor in (np.broadcast_to(np.float32(1), (10**6, 10**6)), torch.ones(1, 1).expand(10**6, 10**6)):
+        assert contents_of(tensor) == contents_of(tensor) is not None
+
+
+def test_what_is_too_large_to_be_kept_counts_as_untouched(monkeypatch):
+    class Large(np.ndarray):
+        pass
+
+    monkeypatch.setattr(np, "asarray", lambda array: (_ for _ in ()).throw(MemoryError))
+    assert contents_of(np.ones(2).view(Large)) is None
+
+
+def test_large_arrays_are_read_as_small_ones_are():
+    array = np.zeros(2**20)
+    before = contents_of(array)
+    array[-1] = 1
+    assert contents_of(array) != before
+
+
+def test_whatever_the_code_of_a_tensor_raises_it_counts_as_untouched():
+    class Lazy:
+        dtype, shape = "float32", (2,)
+
+        def __array__(self, *args, **kwargs):
+            raise AssertionError("not computed yet")
+
+    register_tensor_type(Lazy, "CPU")
+    assert contents_of(Lazy()) is None
+
+
+def test_jax_arrays_change_only_by_being_given_away(jax):
+    array = jax.numpy.ones(2)
+    before = contents_of(array)
+    assert contents_of(array) == before
+    array.delete()
+    assert contents_of(array) != before
+    seen = []
+    jax.jit(lambda x: seen.append((contents_of(x), placed_key(x))) or x)(jax.numpy.ones(2))
+    assert seen == [(None, None)]
+
+
+def test_a_library_is_that_of_a_base_whose_tensors_can_be_read():
+    masked = np.ma.masked_array([1.0])
+    assert library_of(masked) == "numpy"
+    assert library_of(object()) == "builtins"

@@ -189,12 +189,3 @@ def test_an_exception_with_notes_of_its_own_kind_comes_through(watched):
 
     with pytest.raises(Odd):
         watched(X, kernel, np.ones(1))
-
-
-def test_a_large_array_is_handed_back_to_be_read_with_more_care():
-    kernel = WatchedKernel(
-        MemoryWatch(parse_schema("t::f(Tensor x) -> int"), MEMORY), lambda x: 1, "k", "k.py:7"
-    )
-    call = kernel.generate((np.ndarray,), int, lambda x: "more care")
-    assert call(np.ones(4)) == 1
-    assert call(np.broadcast_to(1.0, (10**6, 10**6))) == "more care"
