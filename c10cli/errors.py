@@ -7,7 +7,7 @@ draws it; nothing in this module prints.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -29,7 +29,10 @@ __all__ = [
     "Span",
     "StaleHandleError",
     "UnknownOperatorError",
+    "capped",
+    "counted",
     "did_you_mean",
+    "in_order",
     "near_names",
 ]
 
@@ -326,3 +329,32 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A help line that offers near names, or the empty string."""
     near = [f"`{candidate}`" for candidate in near_names(name, known)]
     return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 case``, ``2 cases``."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def capped(lines: Sequence[str], most: int) -> tuple[str, ...]:
+    """*lines*, or, where there are more than *most*, the first of them and how many more there are."""
+    if len(lines) <= most:
+        return tuple(lines)
+    return (*lines[: most - 1], f"and {len(lines) - most + 1} more")
+
+
+def in_order(findings: Iterable[Diagnostic], files: Iterable[str] = ()) -> list[Diagnostic]:
+    """*findings* by position, each once (an alias may show one to several readers).
+
+    Args:
+        files: their order, others come after them as they are met, and last what has no position.
+    """
+    unique = {(f.code, f.message, str(f.span)): f for f in findings}
+    rank = {file: index for index, file in enumerate(files)}
+    for finding in unique.values():
+        if finding.span:
+            rank.setdefault(finding.span.file, len(rank))
+    return sorted(
+        unique.values(),
+        key=lambda f: (rank[f.span.file], f.span.line, f.span.column) if f.span else (len(rank), 0, 0),
+    )

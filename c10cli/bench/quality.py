@@ -7,7 +7,7 @@ from statistics import median
 from typing import Final
 
 from c10cli.bench.result import CaseResult, RunResult
-from c10cli.errors import Diagnostic
+from c10cli.errors import Diagnostic, capped
 
 __all__ = ["check_run"]
 
@@ -172,5 +172,4 @@ def _told(code: str, message: str, notes: list[str], *, help: str) -> Diagnostic
     """The finding with the first of *notes*; None without any."""
     if not notes:
         return None
-    shown = [*notes[:_SHOWN], *([f"and {len(notes) - _SHOWN} more"] if len(notes) > _SHOWN else [])]
-    return Diagnostic(code, message, notes=tuple(shown), help=help)
+    return Diagnostic(code, message, notes=capped(notes, _SHOWN + 1), help=help)

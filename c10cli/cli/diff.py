@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from c10cli.cli.session import Session, command as c10_command
-from c10cli.errors import Diagnostic, Span
+from c10cli.errors import Diagnostic, Span, counted
 
 if TYPE_CHECKING:
     from c10cli.diff.manifests import Change, Changes, UnusedWaiver
@@ -128,18 +128,14 @@ def _unused_message(unused: UnusedWaiver) -> str:
 
 def _summary(changes: Changes) -> str:
     if not changes.changes:
-        return f"no changes in {_counted(changes.unchanged, 'operator')}"
+        return f"no changes in {counted(changes.unchanged, 'operator')}"
     waived = sum(change.is_waived for change in changes.changes)
     breaks = len(changes.breaks)
-    parts = [f"{_counted(breaks, 'change')} that break{'s' * (breaks == 1)} callers"] if breaks else []
+    parts = [f"{counted(breaks, 'change')} that break{'s' * (breaks == 1)} callers"] if breaks else []
     parts += [f"{waived} waived"] if waived else []
     harmless = len(changes.changes) - breaks - waived
     parts += [f"{harmless} compatible"] if harmless else []
-    return f"{', '.join(parts)}; {_counted(changes.unchanged, 'operator')} unchanged"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
+    return f"{', '.join(parts)}; {counted(changes.unchanged, 'operator')} unchanged"
 
 
 def _show_json(session: Session, old: str, new: str, changes: Changes) -> None:

@@ -9,7 +9,7 @@ import click
 
 from c10cli.cli.saving import check_overwrite, force_option
 from c10cli.cli.session import Session, command as c10_command
-from c10cli.errors import Diagnostic
+from c10cli.errors import Diagnostic, counted
 
 
 @c10_command("export")
@@ -60,7 +60,6 @@ def command(session: Session, target: str, save: Path, select: tuple[str, ...], 
         session.echo_json("c10.export/1", to=target, file=str(save), operators=names, kernels=counts)
         return 0
     kernels = " and ".join(f"{counts[key]} {key}" for key in EXPORTED_KEYS)
-    operators = "1 operator" if len(chosen) == 1 else f"{len(chosen)} operators"
-    session.echo(f"{save}: {operators} with {kernels} kernels")
+    session.echo(f"{save}: {counted(len(chosen), 'operator')} with {kernels} kernels")
     session.echo(f"`import {save.stem}` registers them under torch.ops")
     return 0

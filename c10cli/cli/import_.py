@@ -9,7 +9,7 @@ import click
 
 from c10cli.cli.saving import check_overwrite, force_option
 from c10cli.cli.session import Session, command as c10_command
-from c10cli.errors import Diagnostic
+from c10cli.errors import Diagnostic, counted
 
 if TYPE_CHECKING:
     from c10cli.interop.imported import Imported
@@ -126,15 +126,11 @@ def _say(session: Session, imported: Imported, save: Path | None) -> None:
 def _lines(imported: Imported, save: Path | None) -> list[str]:
     where = f"{save}: " if save else ""
     count = imported.kernel_count
-    kernels = f"{_counted(count, 'kernel')} of torch" if count else "no kernels"
-    lines = [f"{where}{_counted(len(imported.operators), 'operator')} of {imported.origin}, {kernels}"]
+    kernels = f"{counted(count, 'kernel')} of torch" if count else "no kernels"
+    lines = [f"{where}{counted(len(imported.operators), 'operator')} of {imported.origin}, {kernels}"]
     lines += [f"  {imported.note}"] if imported.note else []
     for reason, names in imported.reasons().items():
         more = ", …" if len(names) > _SHOWN_NAMES else ""
         shown = ", ".join(names[:_SHOWN_NAMES])
         lines.append(f"  left out  {len(names)}: {reason} ({shown}{more})")
     return lines
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"

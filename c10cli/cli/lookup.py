@@ -277,18 +277,10 @@ def _table(
 
 def _rows(candidates: tuple[Variant, ...], variant: str | None) -> tuple[Row, ...]:
     if variant is None:
-        return tuple(Row(c, c.taken, c.with_override(_reason(c, len(candidates)))) for c in candidates)
+        return tuple(Row(c, c.taken, c.reason) for c in candidates)
     return tuple(
         Row(c, True, "asked for with --variant")
         if c.kernel.name == variant
         else Row(c, False, c.reason if c.missing else f"`{variant}` is asked for with --variant")
         for c in candidates
     )
-
-
-def _reason(candidate: Variant, count: int) -> str:
-    if not candidate.taken:
-        return candidate.reason
-    if count == 1:
-        return "the only candidate"
-    return f"the first of {count} whose needs are met" if candidate.kernel.rank else f"the best of {count}"

@@ -66,8 +66,7 @@ def _deciding(linked: LinkedOperator) -> str:
 def _candidate_lines(candidate: Variant) -> list[str]:
     """The variant, `*` for the registered one; the reason; where it is declared; where it is defined."""
     kernel = candidate.kernel
-    reason = candidate.with_override(candidate.reason)
-    status = f"{'registered' if candidate.taken else 'not registered'}: {reason}"
+    status = f"{'registered' if candidate.taken else 'not registered'}: {candidate.reason}"
     facts = [
         f"needs {', '.join(kernel.requires)}" if kernel.requires else "",
         f"cache {kernel.cache.text}" if kernel.cache else "",
@@ -170,7 +169,7 @@ def _candidate_dict(candidate: Variant) -> dict[str, Any]:
         "name": kernel.name,
         "kernel": kernel.entry_point.text,
         "registered": candidate.taken,
-        "reason": candidate.with_override(candidate.reason),
+        "reason": candidate.reason,
         "override": kernel.override or None,
         "requires": list(kernel.requires),
         "cache": kernel.cache.text if kernel.cache else None,

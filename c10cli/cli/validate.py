@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command, key_name
+from c10cli.errors import counted
 
 if TYPE_CHECKING:
     from c10cli.verify.gate import Validation
@@ -114,12 +115,12 @@ def _lines(validation: Validation) -> list[str]:
     count = len(validation.diagnostics)
     lines = []
     if validation.operators or validation.ok:  # otherwise nothing could be read, and nothing was checked
-        kernels, calls = _counted(validation.kernels, "kernel"), _counted(validation.cases, "call")
+        kernels, calls = counted(validation.kernels, "kernel"), counted(validation.cases, "call")
         lines = [
-            f"{validation.registry}: {_counted(validation.operators, 'operator')}, {kernels}",
-            f"  sources  {_counted(validation.static, 'kernel')} checked, nothing imported",
-            f"  binding  {_counted(validation.bound, 'kernel')} imported and bound to the schema",
-            f"  results  {_counted(validation.run, 'kernel')} run, {calls} compared with the reference",
+            f"{validation.registry}: {counted(validation.operators, 'operator')}, {kernels}",
+            f"  sources  {counted(validation.static, 'kernel')} checked, nothing imported",
+            f"  binding  {counted(validation.bound, 'kernel')} imported and bound to the schema",
+            f"  results  {counted(validation.run, 'kernel')} run, {calls} compared with the reference",
         ]
     by_reason: dict[tuple[str, str], list[str]] = {}
     for s in validation.skipped:
@@ -131,7 +132,7 @@ def _lines(validation: Validation) -> list[str]:
     if validation.left_out and validation.kernels:
         lines.append(f"  skipped  binding and run of all kernels: {validation.left_out}")
     clean = "no operators, so nothing was checked" if validation.checked_nothing else "no findings"
-    lines.append(_counted(count, "finding") if count else clean)
+    lines.append(counted(count, "finding") if count else clean)
     return lines
 
 
@@ -140,10 +141,6 @@ def _first(names: list[str]) -> str:
     if len(names) <= _SHOWN_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[: _SHOWN_NAMES - 1])} and {len(names) - _SHOWN_NAMES + 1} more"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 _SHOWN_NAMES = 40

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import describe
-from c10cli.errors import ArgumentError, Diagnostic, RegistrationError
+from c10cli.errors import ArgumentError, Diagnostic, RegistrationError, capped
 from c10cli.schema.model import Argument, FunctionSchema
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def defined_twice(existing: OperatorHandle, new: OperatorHandle) -> Registration
     differences = list(schema_differences(first, second))
     notes = [f"the first is registered at {existing.site}", f"the second comes from {new.site}"]
     if differences:
-        notes += [f"the first is {first}", f"the second is {second}", *_capped(differences, _MOST_LINES - 2)]
+        notes += [f"the first is {first}", f"the second is {second}", *capped(differences, _MOST_LINES - 2)]
     which = "another" if differences else "the same"
     return RegistrationError(
         Diagnostic(
@@ -92,7 +92,7 @@ def kernels_alive(op: OperatorHandle, table: DispatchTable) -> RegistrationError
         Diagnostic(
             "C10E307",
             f"the schema of `{op.name}` cannot be deregistered while kernels are registered for {keys}",
-            notes=_capped(table.lines(), _MOST_LINES),
+            notes=capped(table.lines(), _MOST_LINES),
             help="deregister the kernels first",
         ),
         operator=str(op.name),
@@ -107,7 +107,7 @@ def not_registered(op: OperatorHandle, key: DispatchKey, table: DispatchTable) -
         Diagnostic(
             "C10E308",
             f"`{op.name}` has no kernel for dispatch key {key} to deregister; registered: {names}",
-            notes=_capped(table.lines(), _MOST_LINES),
+            notes=capped(table.lines(), _MOST_LINES),
             help="close the registrar that registering gave, which knows whether its kernel is still there",
         ),
         operator=str(op.name),
@@ -127,10 +127,3 @@ def foreign_operator(op: OperatorHandle) -> RegistrationError:
 def wrong_argument(taker: str, expected: str, value: object) -> ArgumentError:
     """The error for a *value* of a Python type that *taker*, a part of the interface, cannot take."""
     return ArgumentError(Diagnostic("C10E405", f"{taker} takes {expected}, not {describe(value)}"))
-
-
-def _capped(lines: list[str], most: int) -> tuple[str, ...]:
-    """*lines*, or the first of them and how many more there are."""
-    if len(lines) <= most:
-        return tuple(lines)
-    return (*lines[: most - 1], f"and {len(lines) - most + 1} more")

@@ -11,6 +11,7 @@ from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature
 from types import FunctionType
 from typing import Any
 
+from c10cli.errors import counted
 from c10cli.schema import types as schema_types
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.types import Type
@@ -116,7 +117,7 @@ def _count_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]) -> 
         return None
     taken = len(required) if too_many else len(named)
     listed = f"{_listed(named)} against {_schema_list(schema)}"
-    return f"takes {_arguments(taken)}, and the schema has {wanted}: {listed}"
+    return f"takes {counted(taken, 'argument')}, and the schema has {wanted}: {listed}"
 
 
 def _positional_mismatch(
@@ -198,10 +199,6 @@ def _may_be(declared: Type, plain: str) -> bool:
         return False
     accepted = _ACCEPTED.get(str(declared))
     return accepted is None or plain in accepted
-
-
-def _arguments(count: int) -> str:
-    return f"{count} argument" if count == 1 else f"{count} arguments"
 
 
 def _listed(parameters: Sequence[Parameter]) -> str:

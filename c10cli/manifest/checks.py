@@ -16,7 +16,7 @@ from c10cli.dispatch.signature import mismatch
 from c10cli.document.nodes import Node, text_offsets
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.parse import EntryPoint
-from c10cli.errors import Diagnostic, ManifestError
+from c10cli.errors import Diagnostic, ManifestError, in_order
 from c10cli.manifest.kinds import check_kinds
 from c10cli.manifest.model import CaseDecl, KernelDecl, Manifest, OperatorDecl
 
@@ -66,14 +66,8 @@ def check_operator(operator: OperatorDecl, result: CheckResult | None = None) ->
     _check_cost(operator, result)
     for case in operator.cases:
         _check_case(operator, case, result)
-    files = {operator.node.document.file: 0}
-    for finding in result.diagnostics[before:]:
-        if finding.span:
-            files.setdefault(finding.span.file, len(files))
-    result.diagnostics[before:] = sorted(
-        result.diagnostics[before:],
-        key=lambda d: (files[d.span.file], d.span.line, d.span.column) if d.span else (0, 0, 0),
-    )
+    found = result.diagnostics[before:]
+    result.diagnostics[before:] = in_order(found, [operator.node.document.file])
     return result
 
 

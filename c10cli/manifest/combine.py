@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from c10cli.errors import Diagnostic, Span
+from c10cli.errors import Diagnostic, Span, capped
 from c10cli.manifest.cases import case_given_twice, check_inputs
 from c10cli.manifest.model import CaseDecl, Cost, ExtensionDecl, KernelDecl, OperatorDecl
 from c10cli.manifest.operators import same_name
@@ -171,7 +171,7 @@ class SharedOperator:
             "C10E302",
             f"`{self.name}` has `{key}` kernels from another manifest too",
             part.decl.variants(key)[0].key_span,
-            notes=_capped(notes),
+            notes=capped(sorted(notes), 4),
             help=f'leave these out, or say beside `operator` why they come first: `override: {{{key}: "…"}}`',
         )
 
@@ -180,7 +180,7 @@ class SharedOperator:
             "C10E302",
             f"the `{key}` kernels of `{self.name}` are overridden by another manifest too",
             _override_span(part, key),
-            notes=_capped([f"there at {_override_span(other, key)}" for other in others]),
+            notes=capped(sorted(f"there at {_override_span(other, key)}" for other in others), 4),
             help="leave one out, or let one of the two manifests include the other: its override comes first",
         )
 
@@ -220,16 +220,10 @@ class SharedOperator:
     ) -> Diagnostic:
         finding = case_given_twice(cases[part.file], cases[others[0].file], f"`{self.name}`")
         notes = [f"the other is at {cases[other.file].span}" for other in others]
-        return replace(finding, notes=_capped(notes))
+        return replace(finding, notes=capped(sorted(notes), 4))
 
 
 def _override_span(part: _Part, key: str) -> Span:
     table = part.decl.node.child("override")
     # A misspelt key is a finding already, and was read as meant.
     return table.span(key, "key") if key in table.value else table.span()
-
-
-def _capped(notes: list[str]) -> tuple[str, ...]:
-    """*notes* in an order of their own, or the first of them and how many more there are."""
-    notes = sorted(notes)
-    return tuple(notes) if len(notes) <= 4 else (*notes[:3], f"and {len(notes) - 3} more")

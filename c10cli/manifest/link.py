@@ -1,9 +1,9 @@
-"""From a manifest to a dispatcher: which candidates are registered, and why not the others."""
+"""From a manifest to a dispatcher: which variants are registered, and why not the others."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,10 +20,12 @@ from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import (
     C10Error,
     Diagnostic,
+    DispatchError,
     ManifestError,
     RegistrationError,
     Span,
     UnknownOperatorError,
+    counted,
     did_you_mean,
 )
 from c10cli.manifest.load import require_manifest
@@ -80,17 +82,17 @@ class _Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One variant of a key, whether it is the registered one, and the reason."""
+    """One variant of a key, whether it is the registered one, and why it is or is not.
+
+    Args:
+        reason: as it is shown, with the manifest's own for an override.
+        missing: the packages that it needs and that are not installed.
+    """
 
     kernel: KernelDecl
     taken: bool
     reason: str
     missing: tuple[str, ...] = ()
-
-    def with_override(self, reason: str) -> str:
-        """*reason*, and that of the manifest for its place before the kernels of others."""
-        override = self.kernel.override
-        return f"{reason}; override: {override}" if override else reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class LinkedOperator:
         Raises:
             UnknownOperatorError: C10E412, there is none; with those there are.
         """
-        known = {c.kernel.name: c for c in self.variants.get(dispatch_key, ())}
+        known = {v.kernel.name: v for v in self.variants.get(dispatch_key, ())}
         if name in known:
             return known[name]
         listed = ", ".join(f"`{k}`" for k in known) or "none"
@@ -124,7 +126,7 @@ class LinkedOperator:
 
     def device(self, dispatch_key: str) -> Device:
         """What this machine has for the tensors of the kernel that serves *dispatch_key*."""
-        taken = next((c for c in self.variants.get(dispatch_key, ()) if c.taken), None)
+        taken = next((v for v in self.variants.get(dispatch_key, ()) if v.taken), None)
         return taken.kernel.device if taken else device_of(dispatch_key)
 
     def bind(self, kernel: KernelDecl) -> BoundKernel:
@@ -144,6 +146,24 @@ class Registry:
     dispatcher: Dispatcher
     operators: Mapping[OperatorName, LinkedOperator]
 
+    def __len__(self) -> int:
+        return len(self.operators)
+
+    def __iter__(self) -> Iterator[LinkedOperator]:
+        return iter(self.operators.values())
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self.find(name) is not None
+        except DispatchError:
+            return False
+
+    def __getitem__(self, name: str) -> LinkedOperator:
+        return self.find(name)
+
+    def __repr__(self) -> str:
+        return f"<Registry {self.manifest.path}: {counted(len(self), 'operator')}>"
+
     def find(self, name: str) -> LinkedOperator:
         """The operator that *name* means; namespace and overload may be left out where that is clear.
 
@@ -156,10 +176,10 @@ class Registry:
     def kernels(self) -> list[tuple[LinkedOperator, Variant]]:
         """Every kernel with its operator, registered or not, in the manifest's order."""
         return [
-            (linked, candidate)
+            (linked, variant)
             for linked in self.operators.values()
-            for candidates in linked.variants.values()
-            for candidate in candidates
+            for variants in linked.variants.values()
+            for variant in variants
         ]
 
 
@@ -238,14 +258,14 @@ def _outside_operators(manifest: Manifest, dispatcher: Dispatcher) -> dict[Opera
 def _link_operator(
     decl: OperatorDecl, handle: OperatorHandle, installed: Callable[[str], bool]
 ) -> LinkedOperator:
-    candidates = {}
+    variants = {}
     for key in decl.dispatch_keys:
         override = decl.is_outside and _overrides(decl, handle, key)
-        candidates[key] = resolve_variants(decl.variants(key), installed)
-        for candidate in candidates[key]:
-            if candidate.taken:
-                _register(handle, candidate.kernel, override=override)
-    return LinkedOperator(decl, handle, candidates)
+        variants[key] = resolve_variants(decl.variants(key), installed)
+        for variant in variants[key]:
+            if variant.taken:
+                _register(handle, variant.kernel, override=override)
+    return LinkedOperator(decl, handle, variants)
 
 
 def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
@@ -285,18 +305,25 @@ def resolve_variants(
 ) -> tuple[Variant, ...]:
     """Which of *kernels*, best first, is registered: the first one whose needs are met."""
     chosen: KernelDecl | None = None
-    candidates = []
+    variants = []
     for kernel in kernels:
         missing = tuple(package for package in kernel.requires if not installed(package))
         if missing:
-            packages = ", ".join(f"`{package}`" for package in missing)
-            candidates.append(Variant(kernel, False, f"needs {packages}, not installed", missing))
-        elif chosen is None:
-            chosen = kernel
-            candidates.append(Variant(kernel, True, "first whose needs are met" if kernel.rank else "best"))
+            reason = f"needs {', '.join(f'`{package}`' for package in missing)}, not installed"
+        elif chosen is not None:
+            reason = f"`{chosen.name}` comes before it"
+        elif len(kernels) == 1:
+            reason = "the only variant"
         else:
-            candidates.append(Variant(kernel, False, f"`{chosen.name}` comes before it"))
-    return tuple(candidates)
+            count = len(kernels)
+            reason = f"the first of {count} whose needs are met" if kernel.rank else f"the best of {count}"
+        taken = chosen is None and not missing
+        if taken:
+            chosen = kernel
+        if kernel.override:
+            reason = f"{reason}; override: {kernel.override}"
+        variants.append(Variant(kernel, taken, reason, missing))
+    return tuple(variants)
 
 
 def _placed(error: C10Error, kernel: KernelDecl) -> RegistrationError:

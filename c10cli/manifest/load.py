@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Document
 from c10cli.document.scalars import describe
 from c10cli.document.source import MAX_DEPTH, load_document
-from c10cli.errors import Diagnostic, ManifestError, Span
+from c10cli.errors import Diagnostic, ManifestError, Span, in_order
 from c10cli.manifest.model import ExtensionDecl, Manifest, OperatorDecl
 from c10cli.manifest.operators import OperatorReader, read_defaults
 from c10cli.schema.model import FunctionSchema, OperatorName
@@ -315,9 +315,3 @@ def _differences(first: FunctionSchema, second: FunctionSchema) -> list[str]:
             if old != new:
                 notes.append(f"{kind} {index} is {old} in the first and {new} in the second")
     return notes[:4] or [f"the first is `{first}` and the second `{second}`"]
-
-
-def in_order(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """*findings* by position, each once: an alias shows one fault to several readers."""
-    unique = {(f.code, f.message, str(f.span)): f for f in findings}
-    return sorted(unique.values(), key=lambda f: (f.span.line, f.span.column) if f.span else (0, 0))

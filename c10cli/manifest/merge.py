@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
-from c10cli.errors import Diagnostic, Span, near_names
+from c10cli.errors import Diagnostic, Span, in_order, near_names
 from c10cli.manifest.combine import Fault, Reaches, SharedOperator, Unread, correct_unread
-from c10cli.manifest.load import defined_twice, in_order
+from c10cli.manifest.load import defined_twice
 from c10cli.manifest.model import DisabledManifest, ExtensionDecl, OperatorDecl
 from c10cli.schema.model import FunctionSchema, OperatorName
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from c10cli.errors import Diagnostic
+from c10cli.errors import Diagnostic, in_order
 from c10cli.jobs.child import Ended, Fields, run_items
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.checks import CheckResult, check_operator
@@ -108,7 +108,7 @@ def validate(
         validation.diagnostics += checking.missing(require)
     else:
         validation.left_out = "the manifest has findings"
-    validation.diagnostics = _in_order(validation.diagnostics)
+    validation.diagnostics = in_order(validation.diagnostics)
     return validation
 
 
@@ -276,16 +276,4 @@ def _required(key: str, missed: Sequence[SkippedCheck]) -> Diagnostic:
         f"kernels for required dispatch key `{key}` were not run here: {'; '.join(reasons)}",
         notes=tuple(f"`{s.operator}` {s.variant}" for s in missed[:8]),
         help="validate on a machine that has the device, or leave --require out",
-    )
-
-
-def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """By file and position; the files in the order in which they came up."""
-    files: dict[str, int] = {}
-    for diagnostic in diagnostics:
-        if diagnostic.span:
-            files.setdefault(diagnostic.span.file, len(files))
-    return sorted(
-        diagnostics,
-        key=lambda d: (files[d.span.file], d.span.line, d.span.column) if d.span else (len(files), 0, 0),
     )

@@ -43,7 +43,7 @@ CPU  served by plain
   * plain  k.py:double: the first of 2 whose needs are met
 
 CUDA  served by gpu  (no tensors here: no CUDA driver found)
-  * gpu  k.py:double: the only candidate
+  * gpu  k.py:double: the only variant
 """
 
 
@@ -90,7 +90,7 @@ def test_the_kernel_is_not_run(c10, declare):
     )
     ran = c10("explain", "f", "[1]")
     assert (ran.code, ran.err) == (0, "")
-    assert "\n  taken: the only candidate\n" in ran.out
+    assert "\n  taken: the only variant\n" in ran.out
 
 
 def test_what_a_module_prints_when_imported_does_not_spoil_the_output(c10, declare):
@@ -176,7 +176,7 @@ def test_a_device_that_is_not_here_is_explained_all_the_same(explain):
     ran = explain("double", "[1]", "--key", "CUDA")
     assert ran.code == 3
     assert "\n  x  float32[1] on CUDA\n" in ran.out
-    assert "Kernel: gpu  k.py:double\n  taken: the only candidate\n" in ran.out
+    assert "Kernel: gpu  k.py:double\n  taken: the only variant\n" in ran.out
     assert "\n  cannot be called here: no CUDA driver found\n" in ran.out
     assert "\nOther keys\n  CPU: `x` is on CUDA; `plain` would serve it\n" in ran.out
     assert ran.err.startswith("error[C10E607]: no CUDA tensor can be made here: no CUDA driver found\n")

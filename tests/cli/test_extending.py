@@ -271,5 +271,5 @@ def test_the_readmes_example_extends_the_readmes_registry(c10, folder):
     ran = c10("validate", "site.yaml")
     assert (ran.code, ran.err) == (0, "")
     out = c10("show", "scale", "--registry", "site.yaml").out
-    assert "registered: best; override: numba takes seconds to start" in out
+    assert "registered: the best of 3; override: numba takes seconds to start" in out
     assert "`plain` comes before it" in out

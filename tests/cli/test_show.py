@@ -18,12 +18,12 @@ Dispatch table (the key comes from `x`)
         needs no_such_package; declared at registry.yaml:7:20
         defined at k.py:7
     * plain  k.py:double
-        registered: first whose needs are met
+        registered: the first of 2 whose needs are met
         declared at registry.yaml:8:20
         defined at k.py:2: Twice *x*.
   CUDA  (no tensors here: no CUDA driver found)
     * gpu  k.py:double
-        registered: best
+        registered: the only variant
         declared at registry.yaml:9:22
         defined at k.py:2: Twice *x*.
 
@@ -83,13 +83,13 @@ def test_why_a_kernel_comes_before_those_of_another_manifest_is_part_of_its_reas
     assert "  declared at registry.yaml:3:13\n" in ran.out
     assert (
         "    * mine  k.py:triple\n"
-        "        registered: best; override: three is more\n"
+        "        registered: the best of 3; override: three is more\n"
         "        declared at fast.yaml:5:29\n"
     ) in ran.out
     assert "      plain  k.py:double\n        not registered: `mine` comes before it\n" in ran.out
     shown = c10("show", "double", "--registry", "fast.yaml", "--format", "json").json
     assert [(c["file"], c["reason"], c["override"]) for c in shown["table"][0]["candidates"]] == [
-        ("fast.yaml", "best; override: three is more", "three is more"),
+        ("fast.yaml", "the best of 3; override: three is more", "three is more"),
         ("registry.yaml", "needs `no_such_package`, not installed", None),
         ("registry.yaml", "`mine` comes before it", None),
     ]
@@ -131,7 +131,7 @@ def test_json_says_the_same(c10, demo, monkeypatch):
         "name": "plain",
         "kernel": "k.py:double",
         "registered": True,
-        "reason": "first whose needs are met",
+        "reason": "the first of 2 whose needs are met",
         "override": None,
         "requires": [],
         "cache": None,

@@ -43,28 +43,28 @@ BEST = (
 )
 
 
-def test_the_first_candidate_whose_needs_are_met_is_registered_and_all_have_reasons(write):
+def test_the_first_variant_whose_needs_are_met_is_registered_and_all_have_reasons(write):
     linked = load_registry(write(f=BEST)).find("f")
     assert linked.handle.call(X) == "plain"
-    assert [(c.kernel.name, c.taken, c.reason, c.missing) for c in linked.variants["CPU"]] == [
+    assert [(v.kernel.name, v.taken, v.reason, v.missing) for v in linked.variants["CPU"]] == [
         (
             "fast",
             False,
             "needs `no_such_package`, `no_such_other`, not installed",
             ("no_such_package", "no_such_other"),
         ),
-        ("plain", True, "first whose needs are met", ()),
+        ("plain", True, "the first of 3 whose needs are met", ()),
         ("third", False, "`plain` comes before it", ()),
     ]
 
 
-def test_the_best_candidate_is_taken_as_such(write):
+def test_an_only_variant_is_taken_as_such(write):
     linked = load_registry(write(f="{CPU: k.py:plain, CUDA: k.py:fast}")).find("t::f")
-    assert [c.reason for candidates in linked.variants.values() for c in candidates] == ["best", "best"]
+    assert [v.reason for variants in linked.variants.values() for v in variants] == ["the only variant"] * 2
     assert list(linked.variants) == ["CPU", "CUDA"]
 
 
-def test_a_key_without_a_candidate_whose_needs_are_met_has_no_kernel(write):
+def test_a_key_without_a_variant_whose_needs_are_met_has_no_kernel(write):
     registry = load_registry(write(f="{CPU: {kernel: k.py:fast, requires: [no_such_package]}}"))
     assert registry.find("f").handle.keys() == ()
     assert registry.find("f").variants["CPU"][0].taken is False
@@ -78,7 +78,7 @@ def test_packages_are_looked_up_once_per_registry(write):
         return package == "numpy"
 
     decl = require_manifest(write(f=BEST)).operators[0]
-    assert [c.taken for c in resolve_variants(decl.variants("CPU"), installed)] == [False, True, False]
+    assert [v.taken for v in resolve_variants(decl.variants("CPU"), installed)] == [False, True, False]
     assert asked == ["no_such_package", "numpy", "no_such_other"]
 
 
@@ -179,7 +179,7 @@ def test_a_kernel_that_does_not_bind_is_found_at_its_place(write, kernel, code):
 
 def test_kernels_are_listed_in_the_order_of_the_manifest(write):
     registry = load_registry(write(g=BEST, f="{CUDA: k.py:fast, CPU: k.py:plain}"))
-    listed = [(str(o.decl.name), c.kernel.dispatch_key, c.kernel.name) for o, c in registry.kernels()]
+    listed = [(str(o.decl.name), v.kernel.dispatch_key, v.kernel.name) for o, v in registry.kernels()]
     assert listed == [
         ("t::g", "CPU", "fast"),
         ("t::g", "CPU", "plain"),
@@ -196,6 +196,20 @@ def test_an_operator_is_found_by_its_short_name_or_refused_with_near_names(write
         registry.find("sofmax")
     assert caught.value.code == "C10E401"
     assert "softmax" in caught.value.diagnostics[0].help
+
+
+def test_a_registry_is_a_collection_of_its_operators(write):
+    registry = load_registry(write(f="{CPU: k.py:plain}", g="{}"))
+    assert len(registry) == 2
+    assert [str(linked.decl.name) for linked in registry] == ["t::f", "t::g"]
+    assert registry["f"] is registry.find("t::f")
+    assert "f" in registry
+    assert "t::g" in registry
+    assert "h" not in registry
+    assert 3 not in registry
+    assert repr(registry) == f"<Registry {registry.manifest.path}: 2 operators>"
+    with pytest.raises(UnknownOperatorError):
+        registry["h"]
 
 
 def test_a_manifest_without_operators_is_an_empty_registry(tmp_path):
@@ -239,10 +253,10 @@ def test_a_manifest_in_a_package_names_it_where_it_registers(tmp_path, monkeypat
     assert dump.endswith("(registered at registry.yaml:4:20, package flash)")
 
 
-def test_the_candidates_that_are_taken_are_those_in_the_table_in_use():
+def test_the_variants_that_are_taken_are_those_in_the_table_in_use():
     registry = load_registry(Path(__file__).parents[2] / "registry.yaml")
     for linked in registry.operators.values():
-        taken = {key: [c.kernel for c in cs if c.taken] for key, cs in linked.variants.items()}
+        taken = {key: [v.kernel for v in vs if v.taken] for key, vs in linked.variants.items()}
         table = linked.handle.table()
         served = {key.name: table.serving(key).source.kernel for key in table.registrations}
         assert {key: kernels[0] for key, kernels in taken.items() if kernels} == served

@@ -58,15 +58,15 @@ def test_an_operator_of_the_dispatcher_gets_a_kernel_for_a_new_key(extend, dispa
     assert linked.handle.keys() == (DispatchKey("CPU"), DispatchKey("CUDA"))
     assert linked.handle.call(X) == "own"
     assert linked.handle.lookup_key("CUDA")(X) == "plain"
-    assert [(str(o.decl.name), c.kernel.name) for o, c in registry.kernels()] == [("t::f", "plain")]
+    assert [(str(o.decl.name), v.kernel.name) for o, v in registry.kernels()] == [("t::f", "plain")]
     assert [str(name) for name in registry.operators] == ["t::extend", "t::f"]
 
 
 def test_an_override_comes_before_the_dispatchers_kernel_and_gives_way_to_it_again(extend, dispatcher):
     linked = load_registry(extend("{CPU: k.py:fast}", FASTER), dispatcher).find("f")
     assert linked.handle.call(X) == "fast"
-    (candidate,) = linked.variants["CPU"]
-    assert candidate.with_override(candidate.reason) == "best; override: faster"
+    (variant,) = linked.variants["CPU"]
+    assert variant.reason == "the only variant; override: faster"
     dispatcher.deregister_kernel("t::f", "CPU")
     assert linked.handle.call(X) == "own"
 
@@ -75,9 +75,8 @@ def test_an_override_whose_needs_are_not_met_leaves_the_dispatchers_kernel(exten
     kernel = "{CPU: {kernel: k.py:fast, requires: [no_such_package]}}"
     linked = load_registry(extend(kernel, FASTER), dispatcher).find("f")
     assert linked.handle.call(X) == "own"
-    (candidate,) = linked.variants["CPU"]
-    reason = "needs `no_such_package`, not installed; override: faster"
-    assert candidate.with_override(candidate.reason) == reason
+    (variant,) = linked.variants["CPU"]
+    assert variant.reason == "needs `no_such_package`, not installed; override: faster"
 
 
 @pytest.mark.parametrize("kernel", ["k.py:fast", "{kernel: k.py:fast, requires: [no_such_package]}"])
@@ -113,7 +112,7 @@ def test_one_manifest_overrides_what_another_adds_to_the_dispatchers_operator(ex
         mine = Dispatcher()
         mine.register_schema("t::f(Tensor x) -> Tensor")
         linked = load_registry(tmp_path / "both.yaml", mine).find("f")
-        assert [c.kernel.name for c in linked.variants["CUDA"]] == ["fast", "plain"]
+        assert [v.kernel.name for v in linked.variants["CUDA"]] == ["fast", "plain"]
         assert linked.handle.lookup_key("CUDA")(X) == "fast"
 
 
@@ -124,7 +123,7 @@ def test_overrides_of_the_dispatchers_kernel_are_stacked_and_the_innermost_needs
     outer = extend("{CPU: k.py:fast}", FASTER, "outer.yaml")
     outer.write_text(f"include: [inner.yaml]\n{outer.read_text()}")
     linked = load_registry(outer, dispatcher).find("f")
-    assert [c.kernel.name for c in linked.variants["CPU"]] == ["fast", "plain"]
+    assert [v.kernel.name for v in linked.variants["CPU"]] == ["fast", "plain"]
     assert linked.handle.call(X) == "fast"
     mine = Dispatcher()
     mine.register_schema("t::f(Tensor x) -> Tensor")
