@@ -38,6 +38,21 @@ def dispatch_arguments(schema: FunctionSchema) -> tuple[int, ...]:
     )
 
 
+def check_can_dispatch(schema: FunctionSchema) -> Diagnostic | None:
+    """Why no operator can have *schema*, C10E209; None where one can."""
+    if not dispatch_arguments(schema):
+        return Diagnostic(
+            "C10E209",
+            f"`{schema.name}` has no tensor argument to dispatch on",
+            notes=("the first `Tensor` chooses the kernel, or else `Tensor[]`, `Tensor?` or `Tensor?[]`",),
+            help="give it a `Tensor` argument, such as `Tensor like`",
+        )
+    if schema.is_vararg or schema.is_varret:
+        fact = f"`{schema.name}` has `...`, and an operator has a fixed number of arguments and returns"
+        return Diagnostic("C10E209", fact, help="write the arguments and returns out")
+    return None
+
+
 class Calling:
     """How one operator is called, unboxed and boxed; knows the schema, not the kernels.
 
@@ -61,7 +76,9 @@ class Calling:
     def __init__(self, schema: FunctionSchema) -> None:
         self.schema = schema
         self._dispatch = dispatch_arguments(schema)
-        _check_can_dispatch(schema, self._dispatch)
+        fault = check_can_dispatch(schema)
+        if fault is not None:
+            raise SchemaError(fault, operator=str(schema.name))
         self._plain = schema_types.is_tensor(self.dispatch_argument().type)
         self._lists = tuple(schema_types.is_tensor_list(schema.arguments[i].type) for i in self._dispatch)
         # Where the one that decides is among the positional arguments of a call.
@@ -271,20 +288,6 @@ class _Below:
 
 
 _BELOW = _Below()
-
-
-def _check_can_dispatch(schema: FunctionSchema, dispatch: tuple[int, ...]) -> None:
-    if not dispatch:
-        fact = f"`{schema.name}` has no tensor argument, and the kernel is chosen by the first one"
-        todo = "give it an argument of type Tensor, Tensor[] or Tensor?"
-    elif schema.is_vararg or schema.is_varret:
-        fact = f"`{schema.name}` has `...`, and an operator has a fixed number of arguments and returns"
-        todo = "write the arguments and returns out; a list takes any number of values"
-    else:
-        return
-    raise SchemaError(
-        Diagnostic("C10E209", fact, notes=(f"the schema is {schema}",), help=todo), operator=str(schema.name)
-    )
 
 
 def _argument_value(

@@ -10,6 +10,7 @@ from typing import Any
 
 from c10cli.arrays.dtypes import LIBRARIES
 from c10cli.arrays.keys import DispatchKey
+from c10cli.dispatch.calling import check_can_dispatch
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Document, Node, text_offsets
 from c10cli.document.scalars import describe
@@ -19,7 +20,6 @@ from c10cli.manifest.cases import read_cases, read_tolerance
 from c10cli.manifest.model import Cost, Defaults, ExtensionDecl, KernelDecl, OperatorDecl, Tolerance, Waiver
 from c10cli.schema.model import Dialect, FunctionSchema
 from c10cli.schema.parser import parse_schema
-from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
 __all__ = ["OperatorReader", "check_schema", "read_defaults", "same_name"]
 
@@ -320,17 +320,9 @@ def _packages(fields: Fields, container: dict[str, Any], what: str) -> tuple[str
 
 def check_schema(schema: FunctionSchema) -> Diagnostic | None:
     """Why no operator can have *schema*; the torch dialect reads more than can be called."""
-    name = schema.name
-    if not any(map(_can_hold_tensor, schema.arguments)):
-        return Diagnostic(
-            "C10E209",
-            f"`{name}` has no tensor argument to dispatch on",
-            notes=("the first `Tensor` chooses the kernel, or else `Tensor[]`, `Tensor?` or `Tensor?[]`",),
-            help="give it a `Tensor` argument, such as `Tensor like`",
-        )
-    if schema.is_vararg or schema.is_varret:
-        fact = f"`{name}` has `...`, and an operator has a fixed number of arguments and returns"
-        return Diagnostic("C10E209", fact, help="write the arguments and returns out")
+    fault, name = check_can_dispatch(schema), schema.name
+    if fault is not None:
+        return fault
     if not name.namespace:
         return Diagnostic(
             "C10E203", f"the operator name `{name}` has no namespace", help=f"write `aten::{name}`"
@@ -338,8 +330,3 @@ def check_schema(schema: FunctionSchema) -> Diagnostic | None:
     if len({argument.name for argument in schema.arguments}) < len(schema.arguments):
         return Diagnostic("C10E206", f"an argument name of `{name}` is used twice", help="rename one")
     return None
-
-
-def _can_hold_tensor(argument: Any) -> bool:
-    kind = argument.type
-    return is_tensor(kind) or is_optional_tensor(kind) or is_tensor_list(kind)

@@ -51,9 +51,9 @@ def test_a_schema_without_tensor_is_refused(schema, shown):
     with pytest.raises(SchemaError) as caught:
         Calling(parsed)
     assert shown(caught.value) == (
-        "error[C10E209] `t::f` has no tensor argument, and the kernel is chosen by the first one\n"
-        f"note: the schema is {parsed}\n"
-        "help: give it an argument of type Tensor, Tensor[] or Tensor?"
+        "error[C10E209] `t::f` has no tensor argument to dispatch on\n"
+        "note: the first `Tensor` chooses the kernel, or else `Tensor[]`, `Tensor?` or `Tensor?[]`\n"
+        "help: give it a `Tensor` argument, such as `Tensor like`"
     )
     assert caught.value.operator == "t::f"
 
