@@ -12,7 +12,7 @@ from c10cli.cli.session import Session, command as c10_command
 from c10cli.errors import Diagnostic, Span, counted
 
 if TYPE_CHECKING:
-    from c10cli.diff.manifests import Change, Changes, UnusedWaiver
+    from c10cli.diff.manifests import Changes, OperatorChange, UnusedWaiver
 
 
 @c10_command("diff", formats=("text", "json", "github"))
@@ -63,42 +63,42 @@ def _show_text(session: Session, changes: Changes) -> None:
     session.echo(_summary(changes))
 
 
-def _diagnostic(change: Change) -> Diagnostic:
+def _diagnostic(change: OperatorChange) -> Diagnostic:
     """A break as an error, at its new place; what is gone, at its old one."""
-    finding = change.finding
+    detail = change.change
     notes = [] if change.new is None or change.old is None else [_was(change)]
-    notes += [f"{_verdict(change)}: {finding.why}", *_waiver_notes(change)]
+    notes += [f"{_verdict(change)}: {detail.why}", *_waiver_notes(change)]
     return Diagnostic(
         "C10E210",
         _headline(change),
         change.new or change.old,
-        label=finding.what,
+        label=detail.what,
         notes=tuple(notes),
-        help=finding.todo,
+        help=detail.todo,
     )
 
 
-def _headline(change: Change) -> str:
-    finding = change.finding
-    if finding.where == "the operator":
-        return finding.message
-    return f"`{change.operator}`, {finding.where}: {finding.message}"
+def _headline(change: OperatorChange) -> str:
+    detail = change.change
+    if detail.where == "the operator":
+        return detail.message
+    return f"`{change.operator}`, {detail.where}: {detail.message}"
 
 
-def _was(change: Change) -> str:
+def _was(change: OperatorChange) -> str:
     return f"was `{change.old_text}` at {change.old}" if change.old_text else f"old side: {change.old}"
 
 
-def _verdict(change: Change) -> str:
-    finding = change.finding
+def _verdict(change: OperatorChange) -> str:
+    detail = change.change
     words = [
         f"{'' if holds else 'not '}{way} compatible"
-        for way, holds in (("backward", finding.backward), ("forward", finding.forward))
+        for way, holds in (("backward", detail.backward), ("forward", detail.forward))
     ]
     return ", ".join(words)
 
 
-def _waiver_notes(change: Change) -> list[str]:
+def _waiver_notes(change: OperatorChange) -> list[str]:
     waiver = change.waiver
     if waiver is None:
         return []
@@ -106,13 +106,13 @@ def _waiver_notes(change: Change) -> list[str]:
     return [f"{state} {waiver.until}, at {waiver.span}: {waiver.reason}"]
 
 
-def _note(change: Change) -> list[str]:
+def _note(change: OperatorChange) -> list[str]:
     """A change that breaks no caller, or whose break is waived, in few lines."""
     kind = "waived" if change.is_waived else "note"
-    lines = [f"{kind}[{change.finding.what}]: {_headline(change)}", f" --> {change.new or change.old}"]
+    lines = [f"{kind}[{change.change.what}]: {_headline(change)}", f" --> {change.new or change.old}"]
     if change.old is not None and change.new is not None:
         lines.append(f"  = note: {_was(change)}")
-    lines.append(f"  = note: {_verdict(change)}: {change.finding.why}")
+    lines.append(f"  = note: {_verdict(change)}: {change.change.why}")
     return [*lines, *(f"  = note: {note}" for note in _waiver_notes(change))]
 
 
@@ -163,18 +163,18 @@ def _show_json(session: Session, old: str, new: str, changes: Changes) -> None:
     )
 
 
-def _as_dict(change: Change) -> dict[str, object]:
-    finding, waiver = change.finding, change.waiver
+def _as_dict(change: OperatorChange) -> dict[str, object]:
+    detail, waiver = change.change, change.waiver
     return {
         "operator": change.operator,
-        "what": finding.what,
-        "where": finding.where,
-        "message": finding.message,
-        "backward": finding.backward,
-        "forward": finding.forward,
+        "what": detail.what,
+        "where": detail.where,
+        "message": detail.message,
+        "backward": detail.backward,
+        "forward": detail.forward,
         "breaks": change.breaks,
-        "why": finding.why,
-        "todo": finding.todo or None,
+        "why": detail.why,
+        "todo": detail.todo or None,
         "old": _place(change.old, change.old_text),
         "new": _place(change.new, change.new_text),
         "waiver": None
@@ -200,7 +200,7 @@ def _show_github(session: Session, changes: Changes) -> None:
 
     for change in changes.changes:
         diagnostic = _diagnostic(change)
-        title = diagnostic.code if change.breaks else change.finding.what
+        title = diagnostic.code if change.breaks else change.change.what
         parts = [diagnostic.message, *diagnostic.notes]
         if change.breaks and diagnostic.help:
             parts.append(f"help: {diagnostic.help}")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-
-Offsets = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +30,5 @@ class SchemaChange:
     why: str
     todo: str = ""
     subject: str = ""
-    old_span: Offsets | None = None
-    new_span: Offsets | None = None
-
-
-def is_backward_compatible(changes: Iterable[SchemaChange]) -> bool:
-    """Whether no change breaks calls written for the old schema."""
-    return all(change.backward for change in changes)
-
-
-def is_forward_compatible(changes: Iterable[SchemaChange]) -> bool:
-    """Whether calls written for the new schema work with the old one."""
-    return all(change.forward for change in changes)
+    old_span: tuple[int, int] | None = None
+    new_span: tuple[int, int] | None = None

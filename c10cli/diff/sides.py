@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import os
 import posixpath
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from c10cli.diff.git_blobs import read_blob
-from c10cli.document.fields import Fields
+from c10cli.document.native_functions import NativeFunction, read_native_functions
 from c10cli.document.nodes import Document, Node
-from c10cli.document.source import MAX_BYTES, load_document, parse_document
+from c10cli.document.source import document_of, load_document
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span
 from c10cli.manifest.load import ReadDocument, load_manifest
 from c10cli.manifest.model import OperatorDecl, Waiver
@@ -26,9 +26,6 @@ from c10cli.manifest.waivers import take_removals
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
 
-__all__ = ["DeclaredOperator", "Side", "read_side"]
-
-_ATEN: Final = "aten::"
 _HELP: Final = "name a file, or `REV:path` with the path from the top of the git repository"
 
 
@@ -38,14 +35,12 @@ class DeclaredOperator:
 
     Args:
         field_name: the field of *node* that holds the schema.
-        shift: how many characters the schema's text has more than the field, at its start.
         kernels: where the kernels of each dispatch key stand.
     """
 
     schema: FunctionSchema
     node: Node = field(repr=False)
     field_name: str = "schema"
-    shift: int = 0
     kernels: Mapping[str, Span] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
 
@@ -53,19 +48,17 @@ class DeclaredOperator:
         """The place of a stretch of the schema's text, or of the whole of it."""
         if offsets is None:
             return self.node.span(self.field_name)
-        start, end = (max(offset - self.shift, 0) for offset in offsets)
-        return self.node.span_within(self.field_name, start, end)
+        return _stretch(self.node, self.field_name, self.schema.text, *offsets)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The operators of one side by their full names; *shown* is what the user called it.
+    """The operators of one side by their full names.
 
     Args:
         waivers: those for operators that are gone; the others are with their operators.
     """
 
-    shown: str
     operators: Mapping[str, DeclaredOperator]
     waivers: tuple[Waiver, ...] = ()
 
@@ -80,7 +73,7 @@ def read_side(text: str) -> Side:
     document = read(path, text)
     document.findings[:] = map(_of_side, document.findings)
     if type(document.value) is list:
-        return Side(text, _native_operators(document))
+        return Side(_native_operators(read_native_functions(document)))
 
     waivers: list[Waiver] = []
 
@@ -93,7 +86,7 @@ def read_side(text: str) -> Side:
     if result.manifest is None or not result.ok:
         raise ManifestError(*result.diagnostics, path=path)
     operators = {str(decl.name): _declared(decl) for decl in result.manifest.operators}
-    return Side(text, operators, tuple(waivers))
+    return Side(operators, tuple(waivers))
 
 
 def _of_side(finding: Diagnostic) -> Diagnostic:
@@ -114,77 +107,75 @@ def _reader(text: str) -> tuple[ReadDocument, Path]:
     # git counts from the top of the repository, unless the path begins with a dot.
     from_here = path.startswith(("./", "../"))
 
-    def named(name: str) -> str:
-        dot = "./" if from_here and not name.startswith("../") else ""
-        return f"{revision}:{dot}{name}"
-
     def read(place: Path, _shown: str) -> Document:
-        written = place.as_posix()
-        return _read_from_git(named(posixpath.normpath(written)), named(written))
+        name = posixpath.normpath(place.as_posix())
+        dot = "./" if from_here and not name.startswith("../") else ""
+        return _read_from_git(f"{revision}:{dot}{name}")
 
     return read, Path(path)
 
 
-def _read_from_git(name: str, written: str) -> Document:
-    """The document that git calls *name*, or *written*; a fault is a finding of it."""
-    document = Document(name)
-    data, fault = read_blob(name, written)
-    if fault is not None:
-        document.findings.append(fault)
-        return document
-    if len(data) > MAX_BYTES:
-        message = f"manifest `{name}` is larger than {MAX_BYTES // 2**20} MiB"
-        document.findings.append(Diagnostic("C10E112", message))
-        return document
+def _read_from_git(name: str) -> Document:
+    """The document that git has as *name*; a fault is a finding of it."""
+    message = f"`{name}` is no file that exists"
+    environment = {**os.environ, "LC_ALL": "C"}
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        message = f"byte 0x{data[error.start]:02x} of `{name}` is not UTF-8 text"
-        document.findings.append(Diagnostic("C10E102", message, help="save the file as UTF-8"))
-        return document
-    return parse_document(text, name)
+        done = subprocess.run(
+            ["git", "show", "--end-of-options", name], capture_output=True, check=False, env=environment
+        )
+    except (OSError, ValueError) as error:
+        reason = "git is not installed" if isinstance(error, FileNotFoundError) else str(error)
+        return _without_value(name, f"{message}, and {reason}")
+    if done.returncode or done.stdout.startswith(b"tree "):
+        said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0] or "it is a folder"
+        return _without_value(name, f"{message}, nor one in git: {said.removeprefix('fatal: ')}")
+    document = document_of(done.stdout, name)
+    if type(document.value) is str:  # what a symbolic link leads to
+        help = "name the file itself, where this is a symbolic link: none is followed in git"
+        return _without_value(name, f"`{name}` is no manifest, but the text `{document.value:.80}`", help)
+    return document
 
 
-def _native_operators(document: Document) -> dict[str, DeclaredOperator]:
-    """The operators of a ``native_functions.yaml``."""
-    fields = Fields(document)
+def _without_value(name: str, message: str, help: str = "") -> Document:
+    document = Document(name)
+    document.findings.append(Diagnostic("C10E101", message, help=help))
+    return document
+
+
+def _native_operators(functions: tuple[NativeFunction, ...]) -> dict[str, DeclaredOperator]:
     found: dict[str, DeclaredOperator] = {}
-    entries: Any = document.value
-    for index in range(len(entries)):
-        operator = _native_operator(fields, entries, index)
-        if operator is None:
+    faults: list[Diagnostic] = []
+    for function in functions:
+        try:
+            operator = _native_operator(function)
+        except SchemaError as error:
+            faults += error.diagnostics
             continue
         name = str(operator.schema.name)
         first = found.setdefault(name, operator)
         if first is not operator:
             notes = (f"the first is at {first.span()}",)
-            fields.report("C10E301", f"operator `{name}` is defined twice", operator.span(), notes=notes)
-    for duplicate in document.take_remaining_duplicates():
-        fields.repeated(duplicate, f"key `{duplicate.key}` is given twice")
-    if fields.findings:
-        by_place = sorted(fields.findings, key=lambda f: (f.span.line, f.span.column) if f.span else (0, 0))
-        raise ManifestError(*by_place)
+            message = f"operator `{name}` is defined twice"
+            faults.append(Diagnostic("C10E301", message, operator.span(), notes=notes))
+    if faults:
+        raise ManifestError(*faults)
     return found
 
 
-def _native_operator(fields: Fields, entries: Any, index: int) -> DeclaredOperator | None:
-    entry = fields.mapping(entries, index, f"entry {index + 1}")
-    if entry is None:
-        return None
-    if "func" not in entry:
-        fields.report("C10E105", f"field `func` of entry {index + 1} is missing", fields.document.span(entry))
-        return None
-    text = fields.text(entry, "func", f"`func` of entry {index + 1}")
+def _native_operator(function: NativeFunction) -> DeclaredOperator:
+    node, text = function.node, function.schema
     if text is None:
-        return None
-    prefix = "" if "::" in text.partition("(")[0] else _ATEN
-    node = Node(fields.document, entry)
+        message = f"`{function.name}` has no `func`, and so no schema to compare"
+        raise SchemaError(Diagnostic("C10E105", message, node.span()))
     try:
-        schema = parse_schema(prefix + text, "torch", file=fields.document.file)
+        schema = parse_schema(text, "torch")
     except SchemaError as error:
-        start, end = (max(offset - len(prefix), 0) for offset in (error.start, error.end))
-        span = node.span_within("func", start, end)
-        for d in error.diagnostics:
-            fields.report(d.code, d.message, span, label=d.label, notes=d.notes, help=d.help)
-        return None
-    return DeclaredOperator(schema, node, "func", len(prefix))
+        span = _stretch(node, "func", text, error.start, error.end)
+        raise SchemaError(*(replace(d, span=span) for d in error.diagnostics)) from None
+    return DeclaredOperator(schema, node, "func")
+
+
+def _stretch(node: Node, field_name: str, text: str, start: int, end: int) -> Span:
+    """The place of a stretch of *text*, which may have a namespace in front of what the field says."""
+    more = len(text) - len(node.value[field_name])
+    return node.span_within(field_name, max(start - more, 0), max(end - more, 0))

@@ -11,16 +11,13 @@ from c10cli.schema.types import (
     NONE,
     SCALAR,
     SYM_INT,
-    DictType,
     GenericType,
-    ListType,
     OptionalType,
     TupleType,
     Type,
     UnionType,
+    substitute,
 )
-
-__all__ = ["is_subtype", "plain_alias", "plain_type"]
 
 
 def is_subtype(t: Type, other: Type) -> bool:
@@ -49,17 +46,7 @@ def is_subtype(t: Type, other: Type) -> bool:
 
 def plain_type(t: Type) -> Type:
     """*t* with ``int`` for ``SymInt``, which takes the same values."""
-    if isinstance(t, OptionalType | ListType):
-        return type(t)(plain_type(t.element))
-    if isinstance(t, GenericType):
-        return GenericType(t.base, plain_type(t.element))
-    if isinstance(t, TupleType):
-        return TupleType(tuple(map(plain_type, t.elements)))
-    if isinstance(t, UnionType):
-        return UnionType(tuple(dict.fromkeys(map(plain_type, t.members))))
-    if isinstance(t, DictType):
-        return DictType(plain_type(t.key), plain_type(t.value))
-    return INT if t == SYM_INT else t
+    return substitute(t, {SYM_INT: INT})
 
 
 def plain_alias(alias: AliasInfo | None) -> AliasInfo | None:

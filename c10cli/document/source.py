@@ -69,16 +69,21 @@ def load_document(path: Path, shown: str | None = None) -> Document:
     except (OSError, ValueError) as error:
         document.findings.append(_unreadable(document.file, error))
         return document
+    return document_of(data, document.file)
+
+
+def document_of(data: bytes, file: str) -> Document:
+    """The document in *data*, as read from a file; never raises for a fault of it."""
+    document = Document(file)
     if len(data) > MAX_BYTES:
-        message = f"manifest `{document.file}` is larger than {MAX_BYTES // 2**20} MiB"
+        message = f"manifest `{file}` is larger than {MAX_BYTES // 2**20} MiB"
         document.findings.append(Diagnostic("C10E112", message, help="split it and use `include:`"))
         return document
     try:
-        text = data.decode("utf-8-sig")
+        return parse_document(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
-        document.findings.append(_not_utf8(document.file, data, error))
+        document.findings.append(_not_utf8(file, data, error))
         return document
-    return parse_document(text, document.file)
 
 
 def parse_document(text: str, file: str = "<manifest>") -> Document:

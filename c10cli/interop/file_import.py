@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from c10cli.interop.declared import Declared, keys_of, read_declared
+from c10cli.document.native_functions import NativeFunction, read_native_functions
+from c10cli.document.source import load_document
 from c10cli.interop.imported import Collector, Imported
 from c10cli.interop.torch_import import DEFAULT_KEYS, import_torch
-
-__all__ = ["import_file"]
 
 
 def import_file(
@@ -32,7 +32,7 @@ def import_file(
         ManifestError: the file is none of the two; or C10E101, schemas are
             needed and there is no torch.
     """
-    entries = read_declared(path)
+    entries = read_native_functions(load_document(path))
     is_executorch = any(entry.is_executorch for entry in entries)
     bound = tuple(keys) if (bind if bind is not None else not is_executorch) else ()
     collector = Collector(select)
@@ -58,14 +58,48 @@ _CPP_KERNELS = (
 Found = tuple[str | None, tuple[str, ...]]
 
 
-def _schemas(entries: Sequence[Declared], path: Path | None, keys: tuple[str, ...]) -> Callable[[str], Found]:
+def _schemas(
+    entries: Sequence[NativeFunction], path: Path | None, keys: tuple[str, ...]
+) -> Callable[[str], Found]:
     """From an operator's name to its schema and its keys among *keys*."""
     if not any(entry.schema is None for entry in entries):
         return lambda _name: (None, ())
     if path is not None:
-        declared = {entry.name: entry for entry in read_declared(path)}
+        declared = {entry.name: entry for entry in read_native_functions(load_document(path))}
         return lambda name: (
             (declared[name].schema, keys_of(declared[name], keys)) if name in declared else (None, ())
         )
     known = {str(o.schema.name): o for o in import_torch(keys=keys).operators}
     return lambda name: (str(known[name].schema), known[name].keys) if name in known else (None, ())
+
+
+_COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
+# Has no kernel where tensors are sparse or an XLA program.
+_DENSE_COMPOSITE = "CompositeExplicitAutogradNonFunctional"
+_NOT_DENSE = ("SparseCPU", "SparseCUDA", "XLA")
+
+
+def keys_of(function: NativeFunction, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """Which of the *wanted* keys torch has a kernel for, by what the entry says."""
+    fields = function.node.value
+    dispatch = fields.get("dispatch", "CompositeImplicitAutograd")
+    listed = {key.strip() for keys in _texts(dispatch) for key in keys.split(",")}
+    is_structured = fields.get("structured") is True
+    if "structured_delegate" in fields:
+        # What is said beside it is for sparse tensors and the like.
+        listed = {_DENSE_COMPOSITE, *(listed if "dispatch" in fields else ())}
+    if "ufunc_inner_loop" in fields:
+        listed |= {"CPU", "CUDA"}
+    if not listed.isdisjoint(_COMPOSITE):
+        return wanted
+    if "CUDA" in listed:
+        listed.add("HIP")
+    if is_structured:
+        listed.add("Meta")
+    dense = _DENSE_COMPOSITE in listed
+    return tuple(key for key in wanted if key in listed or (dense and key not in _NOT_DENSE))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """*value*, or the keys of the mapping that it is."""
+    return tuple(key for key in value if isinstance(key, str)) if isinstance(value, dict) else (str(value),)

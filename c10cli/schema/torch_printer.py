@@ -18,13 +18,10 @@ from c10cli.schema.types import (
     STR,
     SYM_INT,
     BaseType,
-    DictType,
-    GenericType,
     ListType,
     OptionalType,
-    TupleType,
     Type,
-    UnionType,
+    substitute,
 )
 from c10cli.schema.words import LAYOUTS, MEMORY_FORMATS, SCALAR_TYPE_NUMBERS
 
@@ -64,7 +61,7 @@ def _render_type(t: Type, alias: AliasInfo | None, size: int | None) -> str:
         return f"{_render_type(t.element, alias, size)}?"
     own = _render_alias(alias) if alias and alias.before else ""
     if not isinstance(t, ListType):
-        return f"{t if isinstance(t, BaseType) else _stored(t)}{own}"
+        return f"{t if isinstance(t, BaseType) else substitute(t, _STORED)}{own}"
     # torch writes the annotation of the elements behind the whole element type.
     inner = _render_alias(alias.element) if alias and alias.element else ""
     return f"{_render_type(t.element, None, None)}{inner}[{'' if size is None else size}]{own}"
@@ -73,21 +70,6 @@ def _render_type(t: Type, alias: AliasInfo | None, size: int | None) -> str:
 def _render_alias(alias: AliasInfo) -> str:
     after = f" -> {'|'.join(alias.after)}" if alias.after != alias.before else ""
     return f"({'|'.join(alias.before)}{'!' if alias.is_write else ''}{after})"
-
-
-def _stored(t: Type) -> Type:
-    """The type of the values inside a tuple, Dict, Union or Future."""
-    if isinstance(t, OptionalType):
-        return OptionalType(_stored(t.element))
-    if isinstance(t, ListType):
-        return ListType(_stored(t.element))
-    if isinstance(t, TupleType):
-        return TupleType(tuple(map(_stored, t.elements)))
-    if isinstance(t, UnionType):
-        return UnionType(tuple(dict.fromkeys(map(_stored, t.members))))
-    if isinstance(t, DictType):
-        return DictType(_stored(t.key), _stored(t.value))
-    return GenericType(t.base, _stored(t.element)) if isinstance(t, GenericType) else _STORED.get(t, t)
 
 
 def _render_default(argument: Argument) -> str:

@@ -2,43 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-
-__all__ = [
-    "ANY",
-    "BASE_TYPES",
-    "BOOL",
-    "COMPLEX",
-    "DEVICE",
-    "FLOAT",
-    "GENERATOR",
-    "INT",
-    "LAYOUT",
-    "MEMORY_FORMAT",
-    "NONE",
-    "SCALAR",
-    "SCALAR_TYPE",
-    "STR",
-    "SYM_BOOL",
-    "SYM_INT",
-    "TENSOR",
-    "BaseType",
-    "ClassType",
-    "DictType",
-    "GenericType",
-    "ListType",
-    "OptionalType",
-    "TupleType",
-    "Type",
-    "UnionType",
-    "VarType",
-    "is_optional_tensor",
-    "is_tensor",
-    "is_tensor_list",
-    "optional",
-    "union",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +190,21 @@ def _union_rank(member: Type) -> tuple[int, str]:
     head = "List" if isinstance(member, ListType) else text[:1] if text[0] == "(" else text.split("(")[0]
     rank = _UNION_ORDER.index(head) if head in _UNION_ORDER else len(_UNION_ORDER)
     return rank, text
+
+
+def substitute(t: Type, others: Mapping[Type, Type]) -> Type:
+    """*t* with what *others* has for the types without parts in it."""
+    if isinstance(t, OptionalType | ListType):
+        return type(t)(substitute(t.element, others))
+    if isinstance(t, GenericType):
+        return GenericType(t.base, substitute(t.element, others))
+    if isinstance(t, TupleType):
+        return TupleType(tuple(substitute(element, others) for element in t.elements))
+    if isinstance(t, UnionType):
+        return UnionType(tuple(dict.fromkeys(substitute(member, others) for member in t.members)))
+    if isinstance(t, DictType):
+        return DictType(substitute(t.key, others), substitute(t.value, others))
+    return others.get(t, t)
 
 
 def is_tensor(t: Type) -> bool:

@@ -44,7 +44,7 @@ def waiver(breaks, until="2026-06-30"):
 
 def test_every_change_is_listed_with_both_places(compared):
     changes = compared()
-    assert [(c.operator, c.finding.what, str(c.old), str(c.new)) for c in changes.changes] == [
+    assert [(c.operator, c.change.what, str(c.old), str(c.new)) for c in changes.changes] == [
         ("d::f", "argument-default", "old.yaml:3:29", "new.yaml:3:29"),
         ("d::f", "kernel-removed", "old.yaml:4:28", "new.yaml:3:13"),
         ("d::f", "kernel-added", "old.yaml:3:13", "new.yaml:4:28"),
@@ -52,7 +52,7 @@ def test_every_change_is_listed_with_both_places(compared):
         ("d::gone", "operator-removed", "old.yaml:5:13", "None"),
     ]
     assert [c.breaks for c in changes.changes] == [True, True, False, False, True]
-    assert [c.finding.forward for c in changes.changes] == [False, True, False, False, True]
+    assert [c.change.forward for c in changes.changes] == [False, True, False, False, True]
     assert len(changes.breaks) == 3
     assert changes.unchanged == 1
     first = changes.changes[0]

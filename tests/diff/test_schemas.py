@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from c10cli.diff.change import is_backward_compatible, is_forward_compatible
 from c10cli.diff.schemas import compare_schemas
 from c10cli.errors import ArgumentError, SchemaError
 from c10cli.schema.differences import CHANGE_KINDS
@@ -26,9 +25,14 @@ def compared(old, new):
     return compare_schemas(parse_schema(old, "torch"), parse_schema(new, "torch"))
 
 
+def verdict_of(changes):
+    """Whether all of them are backward compatible, and whether all are forward compatible."""
+    return all(c.backward for c in changes), all(c.forward for c in changes)
+
+
 def verdicts(old, new):
-    findings = compared(old, new)
-    return [f.what for f in findings], is_backward_compatible(findings), is_forward_compatible(findings)
+    changes = compared(old, new)
+    return [c.what for c in changes], *verdict_of(changes)
 
 
 YES_YES, YES_NO, NO_YES, NO_NO = (True, True), (True, False), (False, True), (False, False)
@@ -98,7 +102,7 @@ YES_YES, YES_NO, NO_YES, NO_NO = (True, True), (True, False), (False, True), (Fa
         ("f(Tensor x) -> ()", "f.o(Tensor x) -> ()", "name", NO_NO),
     ],
 )
-def test_a_change_has_one_finding_with_its_verdict(old, new, what, verdict):
+def test_a_change_has_one_change_with_its_verdict(old, new, what, verdict):
     assert verdicts(old, new) == ([what], *verdict)
 
 
@@ -127,22 +131,22 @@ def test_a_nan_default_is_the_same_default():
     assert compare_schemas(parse_schema(text), parse_schema(text)) == ()
 
 
-def test_a_finding_names_its_argument_its_place_and_what_to_do():
+def test_a_change_names_its_argument_its_place_and_what_to_do():
     old = parse_schema("c10::f(Tensor x, int alpha=1) -> Tensor")
     new = parse_schema("c10::f(Tensor x, int alpha=2) -> Tensor")
-    (finding,) = compare_schemas(old, new)
-    assert finding.where == "argument 1 `alpha`"
-    assert finding.subject == "alpha"
-    assert finding.message == "the default of `alpha` is `2`, and was `1`"
-    assert finding.why == "calls that leave it out compute something else"
-    assert finding.todo == "keep the default `1`"
-    assert old.text[slice(*finding.old_span)] == "int alpha=1"
-    assert new.text[slice(*finding.new_span)] == "int alpha=2"
+    (change,) = compare_schemas(old, new)
+    assert change.where == "argument 1 `alpha`"
+    assert change.subject == "alpha"
+    assert change.message == "the default of `alpha` is `2`, and was `1`"
+    assert change.why == "calls that leave it out compute something else"
+    assert change.todo == "keep the default `1`"
+    assert old.text[slice(*change.old_span)] == "int alpha=1"
+    assert new.text[slice(*change.new_span)] == "int alpha=2"
 
 
-def test_findings_stand_in_the_order_of_the_new_schema_and_what_is_gone_comes_last():
-    findings = compared("f(int a, int? b, str c) -> int", "f(int? a, int b) -> str")
-    assert [(f.what, f.where) for f in findings] == [
+def test_changes_stand_in_the_order_of_the_new_schema_and_what_is_gone_comes_last():
+    changes = compared("f(int a, int? b, str c) -> int", "f(int? a, int b) -> str")
+    assert [(f.what, f.where) for f in changes] == [
         ("argument-type", "argument 0 `a`"),
         ("argument-type", "argument 1 `b`"),
         ("argument-removed", "argument 2 `c`"),
@@ -150,56 +154,56 @@ def test_findings_stand_in_the_order_of_the_new_schema_and_what_is_gone_comes_la
     ]
 
 
-def test_an_inserted_argument_is_one_finding_not_one_for_each_that_moves():
-    findings = compared("f(int a, int b, int c) -> ()", "f(int z, int a, int b, int c) -> ()")
-    assert [(f.what, f.subject) for f in findings] == [("argument-added", "z")]
+def test_an_inserted_argument_is_one_change_not_one_for_each_that_moves():
+    changes = compared("f(int a, int b, int c) -> ()", "f(int z, int a, int b, int c) -> ()")
+    assert [(f.what, f.subject) for f in changes] == [("argument-added", "z")]
 
 
 def test_only_the_argument_that_left_its_place_has_moved():
-    findings = compared("f(int a, int b, int c) -> ()", "f(int b, int c, int a) -> ()")
-    assert [(f.what, f.subject) for f in findings] == [("argument-moved", "a")]
+    changes = compared("f(int a, int b, int c) -> ()", "f(int b, int c, int a) -> ()")
+    assert [(f.what, f.subject) for f in changes] == [("argument-moved", "a")]
 
 
-def test_a_rename_with_a_changed_default_is_two_findings():
-    findings = compared("f(int a=1) -> ()", "f(int b=2) -> ()")
-    assert {f.what for f in findings} == {"argument-renamed", "argument-default"}
+def test_a_rename_with_a_changed_default_is_two_changes():
+    changes = compared("f(int a=1) -> ()", "f(int b=2) -> ()")
+    assert {f.what for f in changes} == {"argument-renamed", "argument-default"}
 
 
 def test_names_given_twice_are_paired_in_order():
-    findings = compared("f(int a, Tensor a) -> ()", "f(int? a, Tensor? a) -> ()")
-    assert [f.where for f in findings] == ["argument 0 `a`", "argument 1 `a`"]
-    assert all(f.backward for f in findings)
+    changes = compared("f(int a, Tensor a) -> ()", "f(int? a, Tensor? a) -> ()")
+    assert [f.where for f in changes] == ["argument 0 `a`", "argument 1 `a`"]
+    assert all(f.backward for f in changes)
 
 
-def test_where_torch_is_not_followed_the_finding_says_so():
+def test_where_torch_is_not_followed_the_change_says_so():
     removed = compared("f(Tensor x, int n) -> ()", "f(Tensor x) -> ()")
     returned = compared("f() -> Tensor", "f() -> int")
     added = compared("f(Tensor x) -> ()", "f(Tensor x, *, Tensor(a!) out) -> ()")
-    assert all("torch" in finding.why for finding in (*removed, *returned, *added))
+    assert all("torch" in change.why for change in (*removed, *returned, *added))
 
 
 def test_a_needed_out_argument_breaks_every_caller_though_torch_lets_it_pass(torch):
     old, new = "f(Tensor x) -> ()", "f(Tensor x, *, Tensor(a!) out) -> ()"
     parse = torch._C.parse_schema
     assert parse(new).is_backward_compatible_with(parse(old))
-    (finding,) = compared(old, new)
-    assert (finding.backward, finding.forward) == (False, False)
-    assert finding.why.startswith("calls do not pass `out`, which has no default; torch counts")
-    assert finding.todo == "declare the new schema as another overload, and keep this one"
+    (change,) = compared(old, new)
+    assert (change.backward, change.forward) == (False, False)
+    assert change.why.startswith("calls do not pass `out`, which has no default; torch counts")
+    assert change.todo == "declare the new schema as another overload, and keep this one"
 
 
-def test_a_schema_built_by_hand_has_findings_without_places():
+def test_a_schema_built_by_hand_has_changes_without_places():
     old = replace(parse_schema("c10::f(int a) -> ()"), text="")
-    (finding,) = compare_schemas(old, replace(old, arguments=()))
-    assert (finding.old_span, finding.new_span) == (None, None)
+    (change,) = compare_schemas(old, replace(old, arguments=()))
+    assert (change.old_span, change.new_span) == (None, None)
 
 
 def test_thousands_of_arguments_in_reverse_are_compared_at_once():
     names = [f"a{i}" for i in range(3000)]
     old, new = (f"f({', '.join(f'int {n}' for n in order)}) -> ()" for order in (names, names[::-1]))
-    findings = compared(old, new)
-    assert len(findings) == 2999
-    assert {f.what for f in findings} == {"argument-moved"}
+    changes = compared(old, new)
+    assert len(changes) == 2999
+    assert {f.what for f in changes} == {"argument-moved"}
 
 
 @pytest.mark.skipif(not CASES.is_file(), reason="the shared cases are not beside the checkout")
@@ -274,18 +278,18 @@ def mutant_texts(text):
     return list(dict.fromkeys(found))
 
 
-def is_torch_wrong(findings, way):
+def is_torch_wrong(changes, way):
     """Whether the docstring of the module tells why torch finds nothing here."""
-    for finding in findings:
-        if getattr(finding, way):
+    for change in changes:
+        if getattr(change, way):
             continue
-        if finding.what.endswith("-type") and "ScalarType" in finding.message:
+        if change.what.endswith("-type") and "ScalarType" in change.message:
             return True  # an int to torch
-        if way == "forward" and finding.what.startswith("return-"):
+        if way == "forward" and change.what.startswith("return-"):
             return True
-        if way == "forward" and finding.what == "argument-removed" and "torch" in finding.why:
+        if way == "forward" and change.what == "argument-removed" and "torch" in change.why:
             return True
-        if way == "backward" and finding.what == "argument-added" and "no default" in finding.why:
+        if way == "backward" and change.what == "argument-added" and "no default" in change.why:
             return True  # an out argument, or behind one
     return False
 
@@ -312,10 +316,10 @@ def test_torch_judges_the_same_but_for_what_the_module_lists(base, torch):
         if theirs is None:
             continue
         judged += 1
-        findings = compared(old, new)
-        ours = is_backward_compatible(findings), is_forward_compatible(findings)
+        changes = compared(old, new)
+        ours = verdict_of(changes)
         for way, our, their in zip(("backward", "forward"), ours, theirs, strict=True):
-            if our != their and not (their and is_torch_wrong(findings, way)):
+            if our != their and not (their and is_torch_wrong(changes, way)):
                 differ.append((way, our, their, old, new))
     assert differ == []
     assert judged > 150
@@ -339,7 +343,7 @@ PAIRS = [(base, text) for base in BASES for text in mutant_texts(base)]
 COMPATIBLE = [
     (old, new)
     for old, new in itertools.chain(PAIRS, ((new, old) for old, new in PAIRS))
-    if is_backward_compatible(compared(old, new))
+    if verdict_of(compared(old, new))[0]
 ]
 
 
@@ -356,7 +360,7 @@ def test_a_call_that_fits_the_old_schema_fits_a_backward_compatible_new_one(data
     assert {name: after[name] for name in before} == before
 
 
-def test_every_kind_of_finding_is_in_the_table_of_kinds():
-    kinds = {finding.what for old, new in PAIRS for finding in compared(old, new)}
+def test_every_kind_of_change_is_in_the_table_of_kinds():
+    kinds = {change.what for old, new in PAIRS for change in compared(old, new)}
     assert kinds <= set(CHANGE_KINDS)
     assert len(kinds) >= 12

@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from c10cli import ManifestError
+from c10cli.document.native_functions import read_native_functions
+from c10cli.document.source import parse_document
 from c10cli.interop import file_import, torch_import
-from c10cli.interop.file_import import import_file
+from c10cli.interop.file_import import import_file, keys_of
+
+ALL = ("CPU", "CUDA", "HIP", "SparseCPU", "XLA", "Meta")
 
 NATIVE = """\
 - func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
@@ -112,3 +116,36 @@ def test_torchs_own_file_says_what_torchs_dispatcher_says(torch):
     live = {str(o.schema): o.keys for o in torch_import.import_torch(keys=wanted).operators}
     assert len(declared) > 2500
     assert {text: live.get(text) for text in declared} == declared
+
+
+@pytest.mark.parametrize(
+    ("fields", "keys"),
+    [
+        ("variants: function", ALL),  # composite, unless something else is said
+        ("dispatch: {CompositeExplicitAutograd: f}", ALL),
+        ("dispatch: {CPU: f, CompositeImplicitAutograd: g}", ALL),
+        ("dispatch: {CPU: f}", ("CPU",)),
+        ("dispatch: {'CPU, CUDA': f}", ("CPU", "CUDA", "HIP")),
+        ("dispatch: {SparseCPU: f, NestedTensorCPU: g}", ("SparseCPU",)),
+        ("dispatch: {}", ()),
+        ("structured: True\n  dispatch: {CPU: f}", ("CPU", "Meta")),
+        ("structured_delegate: f.out", ("CPU", "CUDA", "HIP", "Meta")),
+        (
+            "structured_delegate: f.out\n  dispatch: {SparseCPU: f}",
+            ("CPU", "CUDA", "HIP", "SparseCPU", "Meta"),
+        ),
+        ("dispatch: {CompositeExplicitAutogradNonFunctional: f}", ("CPU", "CUDA", "HIP", "Meta")),
+        (
+            "structured: True\n  ufunc_inner_loop: {Generic: f}\n  dispatch: {SparseCPU: f}",
+            ("CPU", "CUDA", "HIP", "SparseCPU", "Meta"),
+        ),
+    ],
+)
+def test_the_keys_are_those_that_the_dispatch_section_means(fields, keys):
+    (function,) = read_native_functions(parse_document(f"- func: f(Tensor x) -> Tensor\n  {fields}\n"))
+    assert keys_of(function, ALL) == keys
+
+
+def test_only_wanted_keys_are_given():
+    (function,) = read_native_functions(parse_document("- func: f(Tensor x) -> Tensor\n"))
+    assert keys_of(function, ("CUDA",)) == ("CUDA",)

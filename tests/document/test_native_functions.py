@@ -3,9 +3,8 @@ import textwrap
 import pytest
 
 from c10cli import ManifestError
-from c10cli.interop.declared import keys_of, read_declared
-
-ALL = ("CPU", "CUDA", "HIP", "SparseCPU", "XLA", "Meta")
+from c10cli.document.native_functions import read_native_functions
+from c10cli.document.source import load_document
 
 
 @pytest.fixture
@@ -13,7 +12,7 @@ def read(tmp_path):
     def read(text):
         path = tmp_path / "functions.yaml"
         path.write_text(textwrap.dedent(text), encoding="utf-8")
-        return read_declared(path)
+        return read_native_functions(load_document(path))
 
     return read
 
@@ -66,38 +65,5 @@ def test_what_is_no_such_file_is_refused_at_its_place(read, text, code, message)
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(ManifestError) as caught:
-        read_declared(tmp_path / "none.yaml")
+        read_native_functions(load_document(tmp_path / "none.yaml"))
     assert caught.value.code == "C10E101"
-
-
-@pytest.mark.parametrize(
-    ("fields", "keys"),
-    [
-        ("variants: function", ALL),  # composite, unless something else is said
-        ("dispatch: {CompositeExplicitAutograd: f}", ALL),
-        ("dispatch: {CPU: f, CompositeImplicitAutograd: g}", ALL),
-        ("dispatch: {CPU: f}", ("CPU",)),
-        ("dispatch: {'CPU, CUDA': f}", ("CPU", "CUDA", "HIP")),
-        ("dispatch: {SparseCPU: f, NestedTensorCPU: g}", ("SparseCPU",)),
-        ("dispatch: {}", ()),
-        ("structured: True\n  dispatch: {CPU: f}", ("CPU", "Meta")),
-        ("structured_delegate: f.out", ("CPU", "CUDA", "HIP", "Meta")),
-        (
-            "structured_delegate: f.out\n  dispatch: {SparseCPU: f}",
-            ("CPU", "CUDA", "HIP", "SparseCPU", "Meta"),
-        ),
-        ("dispatch: {CompositeExplicitAutogradNonFunctional: f}", ("CPU", "CUDA", "HIP", "Meta")),
-        (
-            "structured: True\n  ufunc_inner_loop: {Generic: f}\n  dispatch: {SparseCPU: f}",
-            ("CPU", "CUDA", "HIP", "SparseCPU", "Meta"),
-        ),
-    ],
-)
-def test_the_keys_are_those_that_the_dispatch_section_means(read, fields, keys):
-    (entry,) = read(f"- func: f(Tensor x) -> Tensor\n  {fields}\n")
-    assert keys_of(entry, ALL) == keys
-
-
-def test_only_wanted_keys_are_given(read):
-    (entry,) = read("- func: f(Tensor x) -> Tensor\n")
-    assert keys_of(entry, ("CUDA",)) == ("CUDA",)
