@@ -18,7 +18,7 @@ from typing import Final
 
 from c10cli.document.native_functions import NativeFunction, read_native_functions
 from c10cli.document.nodes import Document, Node
-from c10cli.document.source import document_of, load_document
+from c10cli.document.source import load_document, parse_document
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span
 from c10cli.manifest.load import ReadDocument, load_manifest
 from c10cli.manifest.model import OperatorDecl, Waiver
@@ -129,7 +129,7 @@ def _read_from_git(name: str) -> Document:
     if done.returncode or done.stdout.startswith(b"tree "):
         said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0] or "it is a folder"
         return _without_value(name, f"{message}, nor one in git: {said.removeprefix('fatal: ')}")
-    document = document_of(done.stdout, name)
+    document = parse_document(done.stdout, name)
     if type(document.value) is str:  # what a symbolic link leads to
         help = "name the file itself, where this is a symbolic link: none is followed in git"
         return _without_value(name, f"`{name}` is no manifest, but the text `{document.value:.80}`", help)

@@ -1,4 +1,4 @@
-"""Reading the fields of a mapping: types, unknown and missing names, repeated keys.
+"""Reading the fields of a mapping: types, unknown and missing names.
 
 Every fault becomes a finding and the reading goes on; a value that YAML
 already had to refuse is passed over in silence.
@@ -10,11 +10,9 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from c10cli.document.nodes import REFUSED, Document, Duplicate
-from c10cli.document.scalars import describe
+from c10cli.document.nodes import REFUSED, Document
+from c10cli.document.scalars import kind_name
 from c10cli.errors import Diagnostic, Span, did_you_mean, near_names
-
-__all__ = ["Fields"]
 
 Mapping = dict[str, Any]
 
@@ -29,12 +27,11 @@ class Fields:
     ```c10::relu```; a result of None means absent or refused.
     """
 
-    __slots__ = ("_guessed", "document", "findings")
+    __slots__ = ("document", "findings")
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.findings = list(document.findings)
-        self._guessed: list[tuple[Mapping, str]] = []  # fields that `read_as_meant` named
 
     def report(
         self,
@@ -63,41 +60,19 @@ class Fields:
         required: Collection[str] = (),
         elsewhere: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Report repeated, unknown and missing fields of *mapping*; misspelt ones are then read as meant.
+        """Report unknown and missing fields of *mapping*; one that is misspelt is not missing as well.
 
         Args:
             elsewhere: fields of other mappings that are easily put here, each with where it belongs.
         """
-        self.check_repeats(mapping, "field", owner)
+        given = set(mapping)
         for name in [name for name in mapping if name not in known]:
             notes = tuple(where for field, where in elsewhere if field == name)
             self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping, notes=notes)
-            self.read_as_meant(mapping, name, known)
+            given.update(near_names(name, known)[:1])
         for name in required:
-            if name not in mapping:
+            if name not in given:
                 self.report("C10E105", f"field `{name}` of {owner} is missing", self.document.span(mapping))
-
-    def read_as_meant(self, mapping: Mapping, name: str, known: Collection[str]) -> None:
-        """Let the nearest of *known* stand for the unknown *name*, which is reported: one slip, one finding.
-
-        Otherwise `sweeep` would also make every name of the sweep an unknown one.
-        """
-        meant = next(iter(near_names(name, known)), None)
-        if meant is not None and meant not in mapping:
-            mapping[meant] = mapping.pop(name)
-            places = self.document.places[id(mapping)][1]
-            places[meant] = places[name]
-            self._guessed.append((mapping, meant))
-
-    def check_repeats(self, mapping: Mapping, kind: str, owner: str) -> None:
-        """Report the keys that *mapping* has more than once."""
-        for duplicate in self.document.take_duplicates(mapping):
-            self.repeated(duplicate, f"{kind} `{duplicate.key}` is given twice in {owner}")
-
-    def repeated(self, duplicate: Duplicate, message: str) -> None:
-        """Report one repeated key."""
-        notes = (f"the first is at {duplicate.first}", "YAML would silently keep the last of the two")
-        self.report("C10E103", message, duplicate.second, label="second one", notes=notes, help="remove one")
 
     def unknown(
         self,
@@ -121,8 +96,8 @@ class Fields:
         value = container.get(key, REFUSED) if type(container) is dict else container[key]
         if type(value) in kinds:
             return value
-        if value is not REFUSED and not any(m is container and name == key for m, name in self._guessed):
-            message = f"{what} must be {expected}, not {describe(value)}"
+        if value is not REFUSED:
+            message = f"{what} must be {expected}, not {kind_name(value)}"
             self.report("C10E106", message, self.place(container, key))
         return None
 
@@ -150,11 +125,7 @@ class Fields:
         if text is None:
             return None
         text = text.removesuffix("\n")  # which YAML puts after a folded text
-        found = re.search(_UNSEEN, text)
-        if found is None:
-            return text
-        self._refuse(found[0], container, key, what)
-        return None
+        return None if self._has(_UNSEEN, text, container, key, what) else text
 
     def name(self, container: Any, key: str | int, what: str) -> str | None:
         """The string at *key*, to be a part of ids such as ``op/CPU/name/case[n=4]``: one word.
@@ -164,15 +135,18 @@ class Fields:
         text = self.text(container, key, what)
         if text is None:
             return None
-        odd = next((c for c in text if c.isspace() or c == "/" or not c.isprintable()), "")
-        if odd:
-            self._refuse(odd, container, key, what)
+        self._has(rf"[\s/]|{_UNSEEN}", text, container, key, what)
         return text if text.isprintable() else None
 
-    def _refuse(self, character: str, container: Any, key: str | int, what: str) -> None:
-        shown = {" ": "a blank", "/": "`/`"}.get(character, f"U+{ord(character):04X}")
+    def _has(self, pattern: str, text: str, container: Any, key: str | int, what: str) -> bool:
+        """Whether *text* has a character that it must not have, which is then reported."""
+        found = re.search(pattern, text)
+        if found is None:
+            return False
+        shown = {" ": "a blank", "/": "`/`"}.get(found[0], f"U+{ord(found[0]):04X}")
         todo = "leave it out" if shown.startswith("U+") else "write one word, such as `a_b` or `a-b`"
         self.report("C10E106", f"{what} has {shown} in it", self.place(container, key), help=todo)
+        return True
 
     def flag(self, container: Mapping, key: str, what: str, default: bool) -> bool:
         """The boolean at *key*."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from c10cli.document.nodes import Document, Node
-from c10cli.document.scalars import describe
+from c10cli.document.scalars import kind_name
 from c10cli.errors import Diagnostic, ManifestError
 
 _ATEN: Final = "aten::"
@@ -37,7 +37,7 @@ def read_native_functions(document: Document) -> tuple[NativeFunction, ...]:
 
     Raises:
         ManifestError: it has faults of its own; C10E106, it is no list of
-            entries with `func` or `op`; C10E103, a key is given twice.
+            entries with `func` or `op`.
     """
     if document.findings:
         todo = "name a file that is there"  # what usually helps with the code is of registries
@@ -46,17 +46,13 @@ def read_native_functions(document: Document) -> tuple[NativeFunction, ...]:
         )
     entries = document.value
     if not isinstance(entries, list):
-        fact = f"`{document.file}` must be a list of entries with `func` or `op`, not {describe(entries)}"
+        fact = f"`{document.file}` must be a list of entries with `func` or `op`, not {kind_name(entries)}"
         raise ManifestError(Diagnostic("C10E106", fact, document.span_at(0)))
     findings = []
     for i, entry in enumerate(entries):
         if not (isinstance(entry, dict) and isinstance(entry.get("func", entry.get("op")), str)):
             fact = f"entry {i + 1} has neither a text `func` nor a text `op`"
             findings.append(Diagnostic("C10E106", fact, document.span(entries, i)))
-    findings += [
-        Diagnostic("C10E103", f"key `{twice.key}` is given twice", twice.second, help="remove one")
-        for twice in document.take_remaining_duplicates()
-    ]
     if findings:
         raise ManifestError(*findings)
     return tuple(_native_function(document, entry) for entry in entries)

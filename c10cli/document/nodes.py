@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 from c10cli.errors import Diagnostic, Span
-
-__all__ = ["BLOCK", "FLOW", "PLAIN", "REFUSED", "Document", "Duplicate", "Node", "Place", "text_offsets"]
 
 Key = str | int
 Part = Literal["value", "key"]
@@ -41,23 +39,13 @@ class _Refused:
 REFUSED: Final = _Refused()
 
 
-class Duplicate(NamedTuple):
-    """A key given again in one mapping: both places."""
-
-    key: str
-    first: Span
-    second: Span
-
-
 class Document:
     """One YAML document: its value, its findings and the place of everything in it.
 
-    ``value`` is `REFUSED` where nothing could be built.  ``findings`` are the
-    faults of the YAML; repeated keys are not among them: they wait in
-    `take_duplicates` for whoever knows what the mapping is.
+    ``value`` is `REFUSED` where nothing could be built.
     """
 
-    __slots__ = ("_lines", "_starts", "duplicates", "file", "findings", "places", "text", "value")
+    __slots__ = ("_lines", "_starts", "file", "findings", "places", "text", "value")
 
     def __init__(self, file: str, text: str = "") -> None:
         self.file = file
@@ -67,7 +55,6 @@ class Document:
         # By id of the container: its place, the places of its entries, and itself, which
         # keeps the id from being used again.
         self.places: dict[int, tuple[Place, Any, object]] = {}
-        self.duplicates: dict[int, list[tuple[str, Place, Place]]] = {}
         self._lines: list[str] = []
         self._starts: list[int] = []
 
@@ -98,17 +85,6 @@ class Document:
     def is_plain(self, container: object, key: str) -> bool:
         """Whether the value at *key* is a scalar without quotes."""
         return bool(self.places[id(container)][1][key][1][4] == PLAIN)
-
-    def take_duplicates(self, container: object) -> list[Duplicate]:
-        """The repeated keys of *container*; each is handed out once."""
-        found = self.duplicates.pop(id(container), [])
-        return [Duplicate(key, self.span_of(first), self.span_of(second)) for key, first, second in found]
-
-    def take_remaining_duplicates(self) -> list[Duplicate]:
-        """The repeated keys of every mapping nobody asked about."""
-        found = [entry for entries in self.duplicates.values() for entry in entries]
-        self.duplicates.clear()
-        return [Duplicate(key, self.span_of(first), self.span_of(second)) for key, first, second in found]
 
     def line(self, number: int) -> str | None:
         """Line *number*, from 1, without its break."""
@@ -163,8 +139,15 @@ class Node:
         """The node at *key*."""
         return Node(self.document, self.value[key])
 
+    def placed(self, finding: Diagnostic, key: Key, shift: int = 0) -> Diagnostic:
+        """*finding* in the text at *key*, moved to its place in the file.
 
-def text_offsets(text: str, span: Span) -> tuple[int, int]:
-    """Where *span*, in lines and columns of *text*, begins and ends as offsets."""
-    before = sum(len(line) + 1 for line in text.split("\n")[: span.line - 1])
-    return before + span.column - 1, before + span.end_column - 1
+        Args:
+            shift: how many characters stand before that text where the finding counts.
+        """
+        span, text = finding.span, self.value[key]
+        if span is None or type(text) is not str:  # a list that became one expression
+            return replace(finding, span=self.span(key))
+        before = sum(len(line) + 1 for line in text.split("\n")[: span.line - 1]) - 1 - shift
+        start, end = max(before + span.column, 0), max(before + span.end_column, 0)
+        return replace(finding, span=self.span_within(key, start, end))

@@ -26,10 +26,8 @@ from yaml.events import (
 )
 
 from c10cli.document.nodes import BLOCK, FLOW, PLAIN, REFUSED, Document, Place
-from c10cli.document.scalars import describe, resolve_scalar
-from c10cli.errors import Diagnostic, Span
-
-__all__ = ["load_document", "parse_document"]
+from c10cli.document.scalars import kind_name, resolve_scalar
+from c10cli.errors import Diagnostic, ManifestError, Span
 
 MAX_BYTES: Final = 16 * 2**20
 MAX_DEPTH: Final = 50
@@ -46,53 +44,36 @@ _SYNTAX_HELP: Final = {
     "cannot start any token": "quote a text that begins with `@`, `%` or a backtick",
 }
 _OPEN: Final = object()  # the anchor of a container that is still being read
-_UNKNOWN: Final = object()
-
-
-class _Stop(Exception):
-    """Nothing after this finding can be read."""
-
-    def __init__(self, finding: Diagnostic) -> None:
-        super().__init__(finding)
-        self.finding = finding
 
 
 def load_document(path: Path, shown: str | None = None) -> Document:
     """The document in the file at *path*, which spans call *shown*; never raises for a fault of the file."""
-    document = Document(shown if shown is not None else str(path))
+    file = shown if shown is not None else str(path)
     try:
         # Opening a FIFO waits for somebody to write; a device may have no end.
         if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
             raise OSError(None, "it is no regular file")
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        with path.open("rb") as opened:
+            return parse_document(opened.read(MAX_BYTES + 1), file)
     except (OSError, ValueError) as error:
-        document.findings.append(_unreadable(document.file, error))
-        return document
-    return document_of(data, document.file)
-
-
-def document_of(data: bytes, file: str) -> Document:
-    """The document in *data*, as read from a file; never raises for a fault of it."""
-    document = Document(file)
-    if len(data) > MAX_BYTES:
-        message = f"manifest `{file}` is larger than {MAX_BYTES // 2**20} MiB"
-        document.findings.append(Diagnostic("C10E112", message, help="split it and use `include:`"))
-        return document
-    try:
-        return parse_document(data.decode("utf-8-sig"), file)
-    except UnicodeDecodeError as error:
-        document.findings.append(_not_utf8(file, data, error))
+        document = Document(file)
+        document.findings.append(_unreadable(file, error))
         return document
 
 
-def parse_document(text: str, file: str = "<manifest>") -> Document:
+def parse_document(text: str | bytes, file: str = "<manifest>") -> Document:
     """The one document in *text*; its faults are in ``findings``."""
-    document = Document(file, text)
+    document = Document(file, text if isinstance(text, str) else "")
     try:
-        document.value = _Builder(document).build()
-    except _Stop as stop:
-        document.findings.append(stop.finding)
+        if isinstance(text, bytes):
+            document.text = _decoded(text, file)
+        loader = _Loader(document.text)
+        try:
+            document.value = _Builder(document).build(loader.get_event)
+        finally:
+            loader.dispose()
+    except ManifestError as stop:
+        document.findings += stop.diagnostics
     except yaml.MarkedYAMLError as error:
         document.findings.append(_syntax_finding(document, error))
     except (yaml.reader.ReaderError, UnicodeEncodeError):
@@ -101,62 +82,15 @@ def parse_document(text: str, file: str = "<manifest>") -> Document:
 
 
 class _Frame:
-    """A container being built: where its values go and what stood where."""
+    """A mapping or list that is being read: what is in it, keys and values in turn, and where."""
 
-    __slots__ = ("container", "count", "event", "places")
-
-    container: Any
-    places: Any
+    __slots__ = ("count", "event", "places", "values")
 
     def __init__(self, event: Any, count: int) -> None:
         self.event = event
         self.count = count
-
-    def add(self, place: Place, value: Any) -> None:
-        """Take the next finished value."""
-        raise NotImplementedError
-
-
-class _ListFrame(_Frame):
-    __slots__ = ()
-
-    def __init__(self, event: Any, count: int) -> None:
-        super().__init__(event, count)
-        self.container = []
-        self.places = []
-
-    def add(self, place: Place, value: Any) -> None:
-        self.container.append(value)
-        self.places.append(place)
-
-
-class _MappingFrame(_Frame):
-    __slots__ = ("builder", "key", "key_place")
-
-    def __init__(self, event: Any, count: int, builder: _Builder) -> None:
-        super().__init__(event, count)
-        self.container = {}
-        self.places = {}
-        self.builder = builder
-        self.key: Any = None
-        self.key_place: Place | None = None
-
-    def add(self, place: Place, value: Any) -> None:
-        key_place = self.key_place
-        if key_place is None:
-            self.key_place = place
-            is_usual = type(value) is str and (value != "<<" or place[4] != PLAIN)
-            self.key = value if is_usual else self.builder.refuse_key(place, value)
-            return
-        self.key_place = None
-        key = self.key
-        if key is REFUSED:
-            return
-        if key in self.container:
-            self.builder.repeat(self.container, key, self.places[key][0], key_place)
-            return
-        self.container[key] = value
-        self.places[key] = (key_place, place)
+        self.values: Any = []
+        self.places: Any = []
 
 
 class _Builder:
@@ -168,17 +102,9 @@ class _Builder:
         self.sizes: dict[str, int] = {}
         self.aliased = 0
 
-    def build(self) -> object:
+    def build(self, get_event: Callable[[], Any]) -> object:
         """The value of the document; `REFUSED` for an empty text."""
-        loader = _Loader(self.document.text)
-        try:
-            return self._build(loader.get_event)
-        finally:
-            loader.dispose()
-
-    def _build(self, get_event: Callable[[], Any]) -> object:
-        root = _ListFrame(None, 0)
-        frame: _Frame = root
+        root = frame = _Frame(None, 0)
         stack: list[_Frame] = []
         count = 0
         while True:
@@ -194,18 +120,20 @@ class _Builder:
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 place, value = self._close(frame, event, count)
                 frame = stack.pop()
-                frame.add(place, value)
+                frame.values.append(value)
+                frame.places.append(place)
                 continue
             elif kind is AliasEvent:
                 value = self._alias(event)
                 count += self.sizes.get(event.anchor, 0)
             elif self._ends(event, root):
-                return root.container[0] if root.container else REFUSED
+                return root.values[0] if root.values else REFUSED
             else:
                 continue
             start, end = event.start_mark, event.end_mark
             style = FLOW if kind is AliasEvent else PLAIN if event.implicit[0] else event.style
-            frame.add((start.line, start.column, end.line, end.column, style), value)
+            frame.values.append(value)
+            frame.places.append((start.line, start.column, end.line, end.column, style))
 
     def _scalar(self, event: Any) -> Any:
         value = event.value
@@ -221,16 +149,17 @@ class _Builder:
     def _open(self, event: Any, count: int, depth: int) -> _Frame:
         if depth > MAX_DEPTH:
             message = f"more than {MAX_DEPTH} levels of nesting"
-            raise _Stop(Diagnostic("C10E112", message, self.document.span_of(_place(event))))
+            raise ManifestError(Diagnostic("C10E112", message, self.document.span_of(_place(event))))
         if event.anchor is not None:
             self.anchors[event.anchor] = _OPEN
-        is_mapping = type(event) is MappingStartEvent
-        return _MappingFrame(event, count, self) if is_mapping else _ListFrame(event, count)
+        return _Frame(event, count)
 
-    def _close(self, frame: _Frame, end: Any, count: int) -> tuple[Place, object]:
-        event, value = frame.event, frame.container
+    def _close(self, frame: _Frame, end: Any, count: int) -> tuple[Place, Any]:
+        event, value, places = frame.event, frame.values, frame.places
+        if type(event) is MappingStartEvent:
+            value, places = self._mapping(frame)
         place = _place(event, end)
-        self.document.places[id(value)] = (place, frame.places, value)
+        self.document.places[id(value)] = (place, places, value)
         if event.tag is not None:
             value = self._refuse_tag(event)
         if event.anchor is not None:
@@ -238,25 +167,46 @@ class _Builder:
             self.sizes[event.anchor] = count - frame.count
         return place, value
 
+    def _mapping(self, frame: _Frame) -> tuple[Any, Any]:
+        """The mapping of a frame, and the places of its keys and values; of equal keys the first counts."""
+        found: dict[str, Any] = {}
+        places: dict[str, tuple[Place, Place]] = {}
+        for index in range(0, len(frame.values), 2):
+            key, place = frame.values[index], frame.places[index]
+            if type(key) is not str or (key == "<<" and place[4] == PLAIN):
+                self._refuse_key(place, key)
+            elif key in found:
+                self._repeated(key, places[key][0], place)
+            else:
+                found[key] = frame.values[index + 1]
+                places[key] = place, frame.places[index + 1]
+        return found, places
+
+    def _repeated(self, key: str, first: Place, second: Place) -> None:
+        fact, span = f"key `{key}` is given twice", self.document.span_of(second)
+        first_at = f"the first is at {self.document.span_of(first)}"
+        notes = (first_at, "YAML would silently keep the last of the two")
+        found = Diagnostic("C10E103", fact, span, label="second one", notes=notes, help="remove one")
+        self.document.findings.append(found)
+
     def _alias(self, event: Any) -> object:
-        value = self.anchors.get(event.anchor, _UNKNOWN)
-        if value is _UNKNOWN:
+        if event.anchor not in self.anchors:
             message = f"alias `*{event.anchor}` without an anchor `&{event.anchor}` before it"
             return self._refuse(_place(event), "C10E111", message, help="quote a text that begins with `*`")
+        value = self.anchors[event.anchor]
         if value is _OPEN:
             return self._refuse(_place(event), "C10E111", f"anchor `&{event.anchor}` contains itself")
         self.aliased += self.sizes[event.anchor]
         if self.aliased > MAX_ALIASED:
             message = f"aliases add more than {MAX_ALIASED:,} nodes"
-            raise _Stop(
-                Diagnostic("C10E112", message, self.document.span_of(_place(event)), label="expanded here")
-            )
+            span = self.document.span_of(_place(event))
+            raise ManifestError(Diagnostic("C10E112", message, span, label="expanded here"))
         return value
 
     def _ends(self, event: Any, root: _Frame) -> bool:
         if type(event) is StreamEndEvent:
             return True
-        if type(event) is DocumentStartEvent and root.container:
+        if type(event) is DocumentStartEvent and root.values:
             self._refuse(
                 _place(event), "C10E111", "second YAML document", help="use a file for each manifest"
             )
@@ -267,21 +217,15 @@ class _Builder:
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
         return self._refuse(_place(event), "C10E111", f"YAML tag `{tag}`", help="leave the tag out")
 
-    def refuse_key(self, place: Place, value: object) -> object:
-        """Report a key that is no string, or a merge key."""
+    def _refuse_key(self, place: Place, value: object) -> None:
         if value == "<<":
-            return self._refuse(place, "C10E111", "merge key `<<`", help="write the fields out")
-        if value is not REFUSED:
+            self._refuse(place, "C10E111", "merge key `<<`", help="write the fields out")
+        elif value is not REFUSED:
             span = self.document.span_of(place)
             text = (span.line_text or "")[span.column - 1 : span.end_column - 1]
             shown = f"`{text}`" if place[4] not in (BLOCK, FLOW) and text.strip(" :") else "of a mapping"
-            message = f"key {shown} is {describe(value)}, not a string"
+            message = f"key {shown} is {kind_name(value)}, not a string"
             self._refuse(place, "C10E106", message, help="quote it")
-        return REFUSED
-
-    def repeat(self, container: object, key: str, first: Place, second: Place) -> None:
-        """Note that *key* came again."""
-        self.document.duplicates.setdefault(id(container), []).append((key, first, second))
 
     def _refuse(self, place: Place, code: str, message: str, help: str = "") -> object:
         note = ("a manifest uses plain YAML, anchors and aliases only",) if code == "C10E111" else ()
@@ -307,11 +251,25 @@ def _unreadable(file: str, error: OSError | ValueError) -> Diagnostic:
     return Diagnostic("C10E101", f"manifest `{file}` cannot be read: {reason}")
 
 
-def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Diagnostic:
-    before = data[: error.start].decode("utf-8", "replace")
-    document = Document(file, before + data[error.start :].split(b"\n")[0].decode("utf-8", "replace"))
-    message = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
-    return Diagnostic("C10E102", message, document.span_at(len(before)), help="save the file as UTF-8")
+def _decoded(data: bytes, file: str) -> str:
+    """The text that *data* is in UTF-8.
+
+    Raises:
+        ManifestError: C10E112, it is too much; C10E102, it is no UTF-8.
+    """
+    if len(data) > MAX_BYTES:
+        message = f"manifest `{file}` is larger than {MAX_BYTES // 2**20} MiB"
+        raise ManifestError(Diagnostic("C10E112", message, help="split it and use `include:`"))
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", "replace")
+        line = before + data[error.start :].split(b"\n")[0].decode("utf-8", "replace")
+        message, span = (
+            f"byte 0x{data[error.start]:02x} is not UTF-8 text",
+            Document(file, line).span_at(len(before)),
+        )
+        raise ManifestError(Diagnostic("C10E102", message, span, help="save the file as UTF-8")) from error
 
 
 def _unprintable_finding(document: Document) -> Diagnostic:

@@ -9,7 +9,7 @@ from typing import Any
 from c10cli.arrays.dtypes import DTYPES, RESERVED_NAMES, is_exact
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Node
-from c10cli.document.scalars import describe
+from c10cli.document.scalars import kind_name
 from c10cli.errors import Diagnostic, did_you_mean, near_names
 from c10cli.manifest.model import CaseDecl, PlainValue, Tolerance
 from c10cli.schema.model import FunctionSchema
@@ -27,7 +27,6 @@ def read_tolerance(fields: Fields, entry: dict[str, Any], owner: str) -> dict[st
     table = fields.mapping(entry, "tolerance", f"`tolerance` of {owner}")
     if table is None:
         return {}
-    fields.check_repeats(table, "dtype", f"the tolerance of {owner}")
     found = {}
     for dtype in table:
         if dtype not in DTYPES:
@@ -120,7 +119,6 @@ def _sweep(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, tuple[
     table = fields.mapping(entry, "sweep", f"`sweep` of {what}")
     if table is None:
         return {}
-    fields.check_repeats(table, "name", f"the sweep of {what}")
     found = {}
     for name in table:
         if not name.isidentifier() or name in RESERVED_NAMES:
@@ -144,7 +142,7 @@ def _sweep_values(fields: Fields, table: dict[str, Any], name: str, what: str) -
     expected = "a number, a string, a boolean or null"
     for index, value in enumerate(values):
         if type(value) not in _PLAIN_TYPES and value is not REFUSED:
-            message = f"value {index + 1} of {what} must be {expected}, not {describe(value)}"
+            message = f"value {index + 1} of {what} must be {expected}, not {kind_name(value)}"
             fields.report("C10E106", message, fields.document.span(values, index))
         elif type(value) is str:
             fields.line(values, index, f"value {index + 1} of {what}")
@@ -191,19 +189,15 @@ def _inputs(
     table = fields.mapping(entry, "inputs", f"`inputs` of {what}")
     if table is None:
         return {}
-    fields.check_repeats(table, "argument", f"the inputs of {what}")
     if schema is not None:
         _check_input_names(fields, entry, what, schema)
-        known = [argument.name for argument in schema.arguments]
-        for name in [name for name in table if name not in known]:
-            fields.read_as_meant(table, name, known)
     expected = "an expression, a number, a list, a boolean or null"
     found = {}
     for name, value in table.items():
         if _is_input(value):
             found[name] = _as_expression(value) if type(value) is list else value
         elif value is not REFUSED:
-            message = f"input `{name}` of {what} must be {expected}, not {describe(value)}"
+            message = f"input `{name}` of {what} must be {expected}, not {kind_name(value)}"
             fields.report("C10E106", message, fields.document.span(table, name))
     return found
 

@@ -7,13 +7,13 @@ a machine without a GPU; expressions of cases and costs are parsed.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from inspect import Parameter
 
 from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.arrays.expression import find_unknown_names, parse_expression
 from c10cli.dispatch.signature import mismatch
-from c10cli.document.nodes import Node, text_offsets
+from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import Diagnostic, ManifestError, in_order
@@ -192,15 +192,8 @@ def _check_expression(
     try:
         expression = parse_expression(text)
     except ManifestError as error:
-        result.diagnostics += [_placed(finding, text, node, key) for finding in error.diagnostics]
+        result.diagnostics += [node.placed(finding, key) for finding in error.diagnostics]
         return None
     findings = find_unknown_names(expression, names, functions)
-    result.diagnostics += [_placed(finding, text, node, key) for finding in findings]
+    result.diagnostics += [node.placed(finding, key) for finding in findings]
     return None if findings else expression.names
-
-
-def _placed(finding: Diagnostic, text: str, node: Node, key: str) -> Diagnostic:
-    """A finding inside an expression's text, moved to its place in the manifest."""
-    if finding.span is None or node.value[key] != text:  # a list that became one expression
-        return replace(finding, span=node.span(key))
-    return replace(finding, span=node.span_within(key, *text_offsets(text, finding.span)))

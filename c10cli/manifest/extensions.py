@@ -66,7 +66,6 @@ def _read_overrides(fields: Fields, entry: dict[str, Any], owner: str) -> dict[s
     table = fields.mapping(entry, "override", f"`override` of {owner}")
     if table is None:
         return {}
-    fields.check_repeats(table, "dispatch key", f"the override of {owner}")
     written = entry.get("kernels")
     keys = list(written) if isinstance(written, dict) else []
     reasons = {}

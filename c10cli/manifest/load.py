@@ -12,7 +12,7 @@ from typing import Any
 
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Document
-from c10cli.document.scalars import describe
+from c10cli.document.scalars import kind_name
 from c10cli.document.source import MAX_DEPTH, load_document
 from c10cli.errors import Diagnostic, ManifestError, Span, in_order
 from c10cli.manifest.model import ExtensionDecl, Manifest, OperatorDecl
@@ -187,8 +187,6 @@ class _Reading:
             from c10cli.manifest.extensions import check_own  # few manifests have one
 
             extensions = check_own(extensions, operators, fields)
-        for duplicate in fields.document.take_remaining_duplicates():
-            fields.repeated(duplicate, f"key `{duplicate.key}` is given twice")
         includes = self._includes(fields, root, path, shown, ancestors)
         return ManifestFile(
             path,
@@ -227,7 +225,7 @@ def _report_no_manifest(fields: Fields) -> None:
     """Report a document that is no mapping, unless it is that for a fault reported already."""
     root = fields.document.value
     if not fields.findings:
-        kind = describe(root) if root is not REFUSED and root is not None else "empty"
+        kind = kind_name(root) if root is not REFUSED and root is not None else "empty"
         message = f"`{fields.document.file}` must be a mapping with `version` and `operators`, but is {kind}"
         fields.report("C10E106", message, fields.document.span_at(0))
 
@@ -273,7 +271,7 @@ def _check_version(fields: Fields, root: dict[str, Any]) -> None:
     version = root.get("version", VERSION)
     if version is REFUSED or (type(version) is int and version == VERSION):
         return
-    shown = f"the integer {version}" if type(version) is int and abs(version) < 10**9 else describe(version)
+    shown = f"the integer {version}" if type(version) is int and abs(version) < 10**9 else kind_name(version)
     message = f"manifest version must be the integer {VERSION}, not {shown}"
     fields.report("C10E107", message, fields.place(root, "version"), help=f"write `version: {VERSION}`")
 

@@ -12,8 +12,8 @@ from c10cli.arrays.dtypes import LIBRARIES
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch.calling import check_can_dispatch
 from c10cli.document.fields import Fields
-from c10cli.document.nodes import REFUSED, Document, Node, text_offsets
-from c10cli.document.scalars import describe
+from c10cli.document.nodes import REFUSED, Document, Node
+from c10cli.document.scalars import kind_name
 from c10cli.entry_points.parse import EntryPoint, parse_entry_point
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
@@ -144,7 +144,7 @@ class OperatorReader:
         try:
             schema = parse_schema(text, self.defaults.dialect, file=self.document.file)
         except SchemaError as error:
-            self.fields.findings += [self._schema_finding(entry, owner, text, d) for d in error.diagnostics]
+            self.fields.findings += [self._schema_finding(entry, owner, d) for d in error.diagnostics]
             return None
         fault = check_schema(schema)
         if fault is not None:
@@ -152,16 +152,12 @@ class OperatorReader:
             return None
         return schema
 
-    def _schema_finding(self, entry: dict[str, Any], owner: str, text: str, fault: Diagnostic) -> Diagnostic:
+    def _schema_finding(self, entry: dict[str, Any], owner: str, fault: Diagnostic) -> Diagnostic:
         """A finding in the schema's own text, moved to its place in the file."""
-        span = self.document.span(entry, "schema")
-        if fault.span is not None:
-            start, end = text_offsets(text, fault.span)
-            span = self.document.span_within(entry, "schema", start, end)
         message = fault.message
         if owner.startswith("`") and owner not in message:
             message = f"{message} in the schema of {owner}"
-        found = replace(fault, message=message, span=span)
+        found = replace(Node(self.document, entry).placed(fault, "schema"), message=message)
         if not self.document.is_plain(entry, "schema"):
             return found
         return found.with_notes(
@@ -173,9 +169,6 @@ class OperatorReader:
         kernels = self.fields.mapping(entry, "kernels", f"`kernels` of {owner}")
         if kernels is None:
             return ()
-        for duplicate in self.document.take_duplicates(kernels):
-            message = f"key `{duplicate.key}` is given twice under the kernels of {owner}"
-            self.fields.repeated(duplicate, message)
         node = Node(self.document, kernels)
         found: list[KernelDecl] = []
         for key in kernels:
@@ -220,7 +213,7 @@ class OperatorReader:
             options = self._options(value, what)
         else:
             if value is not REFUSED:
-                message = f"{what} must be an entry point or a mapping with one, not {describe(value)}"
+                message = f"{what} must be an entry point or a mapping with one, not {kind_name(value)}"
                 self.fields.report("C10E106", message, self.fields.place(container, at))
             return None
         if entry_point is None or options is None:

@@ -1,8 +1,8 @@
 import pytest
 
-from c10cli.document.nodes import Node, text_offsets
+from c10cli.document.nodes import Node
 from c10cli.document.source import parse_document
-from c10cli.errors import Span
+from c10cli.errors import Diagnostic, Span
 
 TEXT = """\
 plain: c10::f(Tensor x)
@@ -127,6 +127,12 @@ def test_an_index_has_a_line_and_a_column():
     assert str(document.span_at(4)) == "f:2:2"
 
 
-def test_lines_and_columns_of_a_text_as_offsets():
-    assert text_offsets("ab\ncde", Span("x", 2, 2, 4)) == (4, 6)
-    assert text_offsets("abc", Span("x", 1, 1, 3)) == (0, 2)
+def test_a_finding_in_a_text_is_moved_to_its_place_in_the_file():
+    document = parse_document('a: "b\\tcd"\nb: [x]\nc: "e\\nfg"\n', "f")
+    node = Node(document, document.value)
+    found = Diagnostic("C10E201", "odd", Span("<schema>", 1, 3, 4))
+    assert marked(node.placed(found, "a").span) == "c"
+    assert marked(node.placed(found, "a", shift=1).span) == "\\t"
+    assert node.placed(found, "b").span == document.span(document.value, "b")
+    assert node.placed(Diagnostic("C10E201", "odd"), "a").span == document.span(document.value, "a")
+    assert marked(node.placed(Diagnostic("C10E201", "odd", Span("<schema>", 2, 1, 3)), "c").span) == "fg"

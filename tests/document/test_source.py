@@ -53,17 +53,15 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
     assert document.span(document.value, "version", "key").column == 1
 
 
-def test_repeated_keys_keep_the_first_value_and_all_are_found():
+def test_of_repeated_keys_the_first_counts_and_the_others_are_findings():
     document = parse_document("a: 1\nb: {c: 1, c: 2}\na: 3\na: 4\n", "f")
     assert document.value == {"a": 1, "b": {"c": 1}}
-    found = document.take_duplicates(document.value)
-    assert [(d.key, str(d.first), str(d.second)) for d in found] == [
-        ("a", "f:1:1", "f:3:1"),
-        ("a", "f:1:1", "f:4:1"),
+    assert concise(document) == [
+        "f:2:11: error[C10E103] key `c` is given twice",
+        "f:3:1: error[C10E103] key `a` is given twice",
+        "f:4:1: error[C10E103] key `a` is given twice",
     ]
-    (rest,) = document.take_remaining_duplicates()
-    assert (rest.key, str(rest.first), str(rest.second)) == ("c", "f:2:5", "f:2:11")
-    assert document.take_duplicates(document.value) == document.take_remaining_duplicates() == []
+    assert document.findings[2].notes[0] == "the first is at f:1:1"
 
 
 def test_anchors_and_aliases():
@@ -98,9 +96,8 @@ def test_what_a_manifest_may_not_use_is_refused_by_name(text, expected):
 
 def test_reading_goes_on_after_a_refusal():
     document = parse_document("a: !x 1\nb: *y\n7: z\nc: 3\nc: 4\n")
-    assert len(document.findings) == 3
+    assert [f.code for f in document.findings] == ["C10E111", "C10E111", "C10E106", "C10E103"]
     assert document.value == {"a": REFUSED, "b": REFUSED, "c": 3}
-    assert len(document.take_duplicates(document.value)) == 1
 
 
 def test_a_quoted_merge_sign_is_an_ordinary_key():

@@ -163,12 +163,7 @@ CASE = "cases: [{name: a, inputs: {x: ones(1)}, %s}]\n"
             38,
             "argument `nn` in the inputs of case `a` of `c10::f`",
         ),
-        (
-            "cases: [{name: a, inputs: {x: 1, x: 2}}]\n",
-            "C10E103",
-            38,
-            "argument `x` is given twice in the inputs",
-        ),
+        ("cases: [{name: a, inputs: {x: 1, x: 2}}]\n", "C10E103", 38, "key `x` is given twice"),
         ("cases: [{name: a, inputs: {x: {y: 1}}}]\n", "C10E106", 35, "input `x` of case `a`"),
         (
             "cases: [{name: a, inputs: {x: 1}}, {name: a, inputs: {x: 2}}]\n",
@@ -194,7 +189,7 @@ CASE = "cases: [{name: a, inputs: {x: ones(1)}, %s}]\n"
         ),
         (CASE % "sweep: {nan: [1]}", "C10E106", 53, "means something in expressions"),
         (CASE % "sweep: {randn: [1]}", "C10E106", 53, "means something in expressions"),
-        (CASE % "sweep: {r: [1], r: [2]}", "C10E103", 61, "name `r` is given twice in the sweep"),
+        (CASE % "sweep: {r: [1], r: [2]}", "C10E103", 61, "key `r` is given twice"),
     ],
 )
 def test_each_fault_is_one_finding_at_its_place(tmp_path, fields, code, column, words):

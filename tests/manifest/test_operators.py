@@ -169,7 +169,7 @@ def test_a_schema_with_any_tensor_is_taken(tmp_path, argument):
         ("kernels: {CPU: {kernel: a:f, cache: a}}\n", "C10E109", 4, 41, "entry point `a` has no `:`"),
         ("kernels: {CPU: {kernel: a:f, name: 1}}\n", "C10E106", 4, 40, "`name` of the `CPU` kernel"),
         ("kernels: {CPU: [a:f, b:f]}\n", "C10E302", 4, 26, "two `CPU` kernels of `c10::f` are called `f`"),
-        ("kernels: {CPU: {kernel: a:f, kernel: b:f}}\n", "C10E103", 4, 34, "field `kernel` is given twice"),
+        ("kernels: {CPU: {kernel: a:f, kernel: b:f}}\n", "C10E103", 4, 34, "key `kernel` is given twice"),
         ("reference: 3\n", "C10E106", 4, 16, "`reference` of `c10::f` must be a string, not an integer"),
         ("reference: a\n", "C10E109", 4, 16, "has no `:`"),
         ("summary: [x]\n", "C10E106", 4, 14, "`summary` of `c10::f` must be a string, not a list"),
@@ -177,7 +177,7 @@ def test_a_schema_with_any_tensor_is_taken(tmp_path, argument):
         ("cost: {byte: x}\n", "C10E104", 4, 12, "field `byte` of the cost of `c10::f` is unknown"),
         ("cost: {bytes: [1]}\n", "C10E106", 4, 19, "must be an expression, not a list"),
         ("kernel: a:f\n", "C10E104", 4, 5, "field `kernel` of `c10::f` is unknown"),
-        ("schema: x\n", "C10E103", 4, 5, "field `schema` is given twice in `c10::f`"),
+        ("schema: x\n", "C10E103", 4, 5, "key `schema` is given twice"),
     ],
 )
 def test_each_fault_is_one_finding_at_its_place(tmp_path, fields, code, line, column, words):
