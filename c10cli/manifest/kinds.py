@@ -74,7 +74,7 @@ def _fault(schema: FunctionSchema, argument: Argument, value: object) -> Diagnos
         )
     except ArgumentError as error:
         fault = error.diagnostics[0]
-        message = fault.message.replace(f"a `{_Array.__name__}` object", "a tensor")
+        message = fault.message.replace(_Array.__name__, "a tensor")
         is_number = takes_tensor and isinstance(value, int | float) and not isinstance(value, bool)
         todo = f"write `full((), {value})` for a tensor without dimensions" if is_number else fault.help
         return replace(fault, message=message, notes=(f"declared as `{schema}`",), help=todo)

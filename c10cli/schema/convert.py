@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeGuard
 
-from c10cli.schema.lexer import clip
+from c10cli.describe import describe
 from c10cli.schema.types import (
     BaseType,
     DictType,
@@ -17,8 +17,6 @@ from c10cli.schema.types import (
     VarType,
 )
 from c10cli.schema.words import DEVICE_NAME, LAYOUTS, MEMORY_FORMATS, SCALAR_TYPES
-
-__all__ = ["IsTensor", "Mismatch", "convert", "describe", "is_sequence", "looks_like_tensor"]
 
 IsTensor = Callable[[object], bool]
 
@@ -240,20 +238,3 @@ _BASE: Final[dict[str, Callable[[object, str], object]]] = {
     "AnyEnumType": _any,
     "NoneType": _none,
 }
-
-
-def describe(value: object) -> str:
-    """A few words on *value* for a message; of an array its dtype and shape, never its contents."""
-    if value is None:
-        return "None"
-    kind = type(value).__name__
-    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-    if dtype is not None and isinstance(shape, tuple) and not _is_numpy_scalar(value):
-        return f"{str(dtype).rpartition('.')[2]}[{', '.join(map(str, shape))}]"
-    if isinstance(value, (list, tuple, dict, set, frozenset)):
-        return f"{kind} of {len(value)} item{'s' * (len(value) != 1)}"
-    if isinstance(value, int) and value.bit_length() > 512:  # Python may refuse to write it
-        return f"{kind} of {value.bit_length()} bits"
-    if isinstance(value, _PLAIN) or _is_numpy_scalar(value):
-        return f"{kind} `{clip(repr(value))}`"
-    return f"a `{kind}` object"

@@ -37,8 +37,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from c10cli.describe import describe
 from c10cli.errors import ArgumentError, Diagnostic, did_you_mean
-from c10cli.schema.convert import IsTensor, Mismatch, convert, describe, is_sequence, looks_like_tensor
+from c10cli.schema.convert import IsTensor, Mismatch, convert, is_sequence, looks_like_tensor
 from c10cli.schema.types import BaseType, ListType, OptionalType, Type
 
 if TYPE_CHECKING:

@@ -293,7 +293,7 @@ def test_returns_are_a_value_a_tuple_or_none_and_land_on_the_stack_one_by_one(
         ("(int, int)", (1, 2, 3), "3 values", 2),
         ("(int, int)", None, "one value (None)", 2),
         ("(int, int)", 7, "one value (int 7)", 2),
-        ("(int, int)", "ab", "one value (str)", 2),
+        ("(int, int)", "ab", "one value (str 'ab')", 2),
         ("()", 7, "one value (int 7)", 0),
         ("()", np.zeros(0), "one value (float64[0])", 0),
         ("()", (1,), "1 value", 0),

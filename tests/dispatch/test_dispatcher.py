@@ -282,7 +282,7 @@ MISUSES = {
     ),
     "a getter of nothing": (
         lambda d, op: kernel_registration(dict, d).kernel(len).dispatch_key("CPU").register(),
-        f"{A_DISPATCHER}dict",
+        f"{A_DISPATCHER}dict of 0",
     ),
 }
 

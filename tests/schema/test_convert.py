@@ -4,7 +4,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from c10cli.schema.convert import Mismatch, convert, describe, looks_like_tensor
+from c10cli.schema.convert import Mismatch, convert, looks_like_tensor
 from c10cli.schema.parser import parse_schema
 
 
@@ -153,28 +153,3 @@ def test_a_mismatch_says_where_inside_it_is():
     with pytest.raises(Mismatch) as raised:
         converted("int[][]", [[1], [2, "a"]])
     assert (raised.value.value, raised.value.expected, raised.value.where) == ("a", "int", "item 1 of item 1")
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (None, "None"),
-        (ARRAY, "float32[4, 8]"),
-        (np.zeros(()), "float64[]"),
-        (1.5, "float `1.5`"),
-        ("a" * 100, "str `'" + "a" * 38 + "…`"),
-        ([1], "list of 1 item"),
-        ({}, "dict of 0 items"),
-        (OPAQUE, "a `Opaque` object"),
-    ],
-)
-def test_a_value_is_described_without_its_contents(value, words):
-    assert describe(value) == words
-
-
-def test_an_int_too_long_to_write_is_described_by_its_bits():
-    assert describe(10**5000) == "int of 16610 bits"
-
-
-def test_numpy_scalars_are_described_as_values():
-    assert describe(np.int64(3)).startswith("int64 `")

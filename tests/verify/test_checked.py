@@ -88,7 +88,7 @@ def test_an_interrupt_from_the_keyboard_is_let_through():
         ("bool", 1, "gave int 1 for return 0, declared bool"),
         ("float", 1, "gave int 1 for return 0, declared float"),
         ("str", 1, "gave int 1 for return 0, declared str"),
-        ("Scalar", "1", "gave str for return 0, declared Scalar"),
+        ("Scalar", "1", "gave str '1' for return 0, declared Scalar"),
         ("Tensor[]", np.ones(2), "gave float64[2] for return 0, declared Tensor[]"),
         ("int[]", [1, "2"], "gave list of 2 for return 0, declared int[]"),
     ],
