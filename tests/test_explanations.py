@@ -27,9 +27,6 @@ PAGES = Path(__file__).parents[1] / "c10cli" / "explanations"
 
 # What no example can show on every machine, and why.
 WITHOUT_EXAMPLE = {
-    "C10E407": "reserved: nothing redispatches yet",
-    "C10E503": "reserved: nothing runs meta kernels yet",
-    "C10E605": "reserved: nothing compares with a threshold yet",
     "C10E901": "a bug of c10cli",
     "C10W651": "needs a noisy machine",
     "C10W652": "needs a slow first sample",

@@ -68,7 +68,7 @@ def test_nothing_that_a_run_left_behind_is_in_the_wheel(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert [
-        name for name in names if re.search(r"__pycache__|\.(pyc|nbc|nbi)$|^(tests|reports)/", name)
+        name for name in names if re.search(r"__pycache__|\.(pyc|nbc|nbi)$|^(tests|reports)/|conftest", name)
     ] == []
 
 
