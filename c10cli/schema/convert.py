@@ -1,8 +1,40 @@
-"""One value to one type, strictly; the rules are the table in `c10cli.schema.match`."""
+"""One value to one type of a schema, by a strict table of conversions.
+
+A tensor never becomes a number and a bool never an int: what would lose a
+value or guess a meaning is refused.  A NumPy scalar counts as its Python value.
+
+==================  ====================================================  ==========================
+type                takes                                                 gives
+==================  ====================================================  ==========================
+Tensor              what *is_tensor* says is one                          the same object
+int, SymInt         int, ``__index__``; 64 bits; no bool, no array        int
+float               float; an int that a double holds exactly             float
+complex             complex, and what float takes                         complex
+bool, SymBool       bool                                                  bool
+str                 str, not bytes                                        the same object
+Scalar              bool, int of 64 bits, float, complex                  of the same Python type
+ScalarType          a name (``float32``, ``half``), a dtype object        the full name, the object
+Layout,             the word (``strided``, ``contiguous_format``), an     the same object
+MemoryFormat        object of a library
+Device              ``"cuda:0"``, a device object                         the same object
+T[]                 list, tuple, range, other sequence; no string,        new list; where the schema
+                    array, set or iterator                                says it is written, itself
+T[N]                the same with N items, in torch's dialect with any    new list
+                    number; one T, for all of them; what the default is
+T?                  None, what T takes                                    None, what T gives
+(A, B)              tuple or list of as many values                       tuple
+Dict(K, V)          dict                                                  new dict, same order
+Union(A, B)         what a member takes                                   the first that changes
+                                                                          nothing, else the first
+Any, variables      anything                                              the same object
+NoneType            None                                                  None
+others              any object but plain Python values                    the same object
+==================  ====================================================  ==========================
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeGuard
 
 from c10cli.describe import describe
@@ -21,6 +53,8 @@ from c10cli.schema.words import DEVICE_NAME, LAYOUTS, MEMORY_FORMATS, SCALAR_TYP
 IsTensor = Callable[[object], bool]
 
 _INT64: Final = range(-(2**63), 2**63)
+# One value for all items of `int[1000000000]` would be a list of a billion.
+_MAX_REPEATED: Final = 2**20
 _PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
 
 
@@ -33,9 +67,74 @@ class Mismatch(Exception):
         self.expected = expected
         self.where = where
 
+    def help(self, t: Type) -> str:
+        """What to do about it where an argument of type *t* was wanted; nothing if that is plain."""
+        value, expected = self.value, self.expected
+        if value is None:
+            return f"leave `None` out, or declare the argument `{t}?`" if isinstance(t, BaseType) else ""
+        if hasattr(value, "tolist") and expected.endswith("]"):
+            holds_tensors = expected.startswith("Tensor")
+            return "pass a list of tensors" if holds_tensors else "pass `.tolist()` of the array"
+        if expected.startswith("Tensor") and looks_like_tensor(value):
+            name = type(value).__qualname__
+            return f"pass an array, or teach the type with register_tensor_type({name}, KEY)"
+        if isinstance(value, bool) and expected in ("int", "float"):
+            return f"pass `{expected}({value})` if that is meant"
+        return "pass a list" if isinstance(value, str) and expected.endswith("[]") else ""
+
+
+def spelled(t: Type, size: int | None) -> str:
+    """A type as in the schema, with the size of its list and without annotations."""
+    if size is None:
+        return str(t)
+    inner = t.element if isinstance(t, OptionalType) else t
+    return f"{str(inner)[:-1]}{size}]{'' if inner is t else '?'}"
+
+
+def convert_argument(
+    value: object,
+    t: Type,
+    size: int | None,
+    is_tensor: IsTensor,
+    *,
+    sizes: Collection[int | None] | None,
+    is_written: bool,
+) -> object:
+    """*value* as an argument of type *t*, which is a list of *size* where it has one.
+
+    Args:
+        sizes: the lengths that such a list may have; None for any.
+        is_written: whether the list itself is written, and so must be passed on.
+
+    Raises:
+        Mismatch: it does not fit.
+    """
+    inner = t.element if isinstance(t, OptionalType) else t
+    if not isinstance(inner, ListType) or (value is None and inner is not t):
+        return convert(value, t, is_tensor)
+    if size is not None and not is_sequence(value):
+        return [_repeated(value, t, inner.element, size, is_tensor)] * size
+    items = convert(value, inner, is_tensor)
+    assert isinstance(items, list)
+    if size is not None and sizes is not None and len(items) not in sizes:
+        raise Mismatch(value, spelled(t, size))
+    if is_written and not isinstance(value, list):
+        raise Mismatch(value, "a list, because it is written")
+    return value if is_written else items
+
+
+def _repeated(value: object, t: Type, element: Type, size: int, is_tensor: IsTensor) -> object:
+    try:
+        item = convert(value, element, is_tensor)
+    except Mismatch as mismatch:
+        raise Mismatch(mismatch.value, f"{spelled(t, size)} or one {element} for all items") from None
+    if size > _MAX_REPEATED:
+        raise Mismatch(value, f"a list of {size} items")
+    return item
+
 
 def convert(value: object, t: Type, is_tensor: IsTensor) -> object:
-    """*value* as one of type *t*.
+    """*value* as one of type *t*, of whose lists the size is not known here.
 
     Raises:
         Mismatch: it does not fit.
@@ -64,11 +163,12 @@ def _convert_rare(value: object, t: Type, is_tensor: IsTensor) -> object:
     if isinstance(t, DictType):
         if not isinstance(value, dict):
             raise Mismatch(value, str(t))
-        keys = [_inner(key, t.key, is_tensor, "a key") for key in value]
-        values = [
-            _inner(item, t.value, is_tensor, f"the value of {describe(k)}") for k, item in value.items()
-        ]
-        return dict(zip(keys, values, strict=True))
+        return {
+            _inner(key, t.key, is_tensor, "a key"): _inner(
+                item, t.value, is_tensor, f"the value of {describe(key)}"
+            )
+            for key, item in value.items()
+        }
     if isinstance(t, UnionType):
         return _convert_union(value, t, is_tensor)
     return value if isinstance(t, VarType) else _opaque(value, str(t))
@@ -112,6 +212,10 @@ def looks_like_tensor(value: object) -> bool:
     return value is not None and not isinstance(value, _PLAIN) and not _is_numpy_scalar(value)
 
 
+def _is_object_of_a_library(value: object) -> bool:
+    return looks_like_tensor(value) and not hasattr(value, "shape")
+
+
 def _plain(value: object) -> object:
     """A NumPy scalar as its Python value, anything else as it is."""
     if not _is_numpy_scalar(value):
@@ -123,11 +227,9 @@ def _plain(value: object) -> object:
 
 def _int(value: object, name: str) -> int:
     plain = _plain(value)
-    if isinstance(plain, int):
+    if isinstance(plain, int) and not isinstance(plain, bool):
         number = int(plain)
-        if isinstance(plain, bool):
-            raise Mismatch(value, name)
-    elif hasattr(type(plain), "__index__") and not hasattr(plain, "shape"):
+    elif hasattr(type(plain), "__index__") and not isinstance(plain, bool) and not hasattr(plain, "shape"):
         number = plain.__index__()  # type: ignore[attr-defined]
     else:
         raise Mismatch(value, name)
@@ -149,9 +251,7 @@ def _float(value: object, name: str) -> float:
 
 def _complex(value: object, name: str) -> complex:
     plain = _plain(value)
-    if isinstance(plain, complex):
-        return complex(plain)
-    return complex(_float(value, name))
+    return complex(plain) if isinstance(plain, complex) else complex(_float(value, name))
 
 
 def _bool(value: object, name: str) -> bool:
@@ -182,25 +282,20 @@ def _scalar_type(value: object, name: str) -> object:
     if isinstance(value, str) and value in SCALAR_TYPES:
         return SCALAR_TYPES[value]
     is_dtype = isinstance(value, type) or "dtype" in type(value).__name__.lower()
-    if is_dtype or (looks_like_tensor(value) and not hasattr(value, "shape")):
+    if is_dtype or _is_object_of_a_library(value):
         return value
     raise Mismatch(value, f"{name}, a name such as 'float32' or a dtype")
 
 
-def _word_of(words: dict[str, int]) -> Callable[[object, str], object]:
-    def check(value: object, name: str) -> object:
-        is_object = looks_like_tensor(value) and not hasattr(value, "shape")
-        if is_object or (isinstance(value, str) and value in words):
-            return value
-        raise Mismatch(value, f"{name}, one of {', '.join(map(repr, words))}")
-
-    return check
+def _layout(value: object, name: str) -> object:
+    words = LAYOUTS if name == "Layout" else MEMORY_FORMATS
+    if _is_object_of_a_library(value) or (isinstance(value, str) and value in words):
+        return value
+    raise Mismatch(value, f"{name}, one of {', '.join(map(repr, words))}")
 
 
 def _device(value: object, name: str) -> object:
-    if isinstance(value, str) and DEVICE_NAME.fullmatch(value):
-        return value
-    if looks_like_tensor(value) and not hasattr(value, "shape"):
+    if _is_object_of_a_library(value) or (isinstance(value, str) and DEVICE_NAME.fullmatch(value)):
         return value
     raise Mismatch(value, f"{name}, such as 'cpu' or 'cuda:0'")
 
@@ -230,8 +325,8 @@ _BASE: Final[dict[str, Callable[[object, str], object]]] = {
     "str": _str,
     "Scalar": _scalar,
     "ScalarType": _scalar_type,
-    "Layout": _word_of(LAYOUTS),
-    "MemoryFormat": _word_of(MEMORY_FORMATS),
+    "Layout": _layout,
+    "MemoryFormat": _layout,
     "Device": _device,
     "Any": _any,
     "AnyClassType": _any,

@@ -1,4 +1,4 @@
-"""Schema text to tokens, one at a time, and diagnostics that point into the text."""
+"""Schema text to tokens, one at a time, and diagnostics that point into the text; strings to literals."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 from typing import Final, NoReturn
 
 from c10cli.errors import Diagnostic, SchemaError, Span
-
-__all__ = ["BAD", "END", "KEYWORD", "NEWLINE", "NUMBER", "STRING", "WORD", "Lexer", "clip"]
 
 # The kinds of tokens; a punctuation mark is its own kind.
 WORD: Final = "name"
@@ -168,3 +166,18 @@ _BAD_HELP = {
 def clip(word: str, limit: int = 40) -> str:
     """*word*, cut so that a message stays readable."""
     return word if len(word) <= limit else f"{word[: limit - 1]}…"
+
+
+_ESCAPES = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f"}
+_ESCAPES |= {"\n": "\\n", "\t": "\\t", "\v": "\\v"}  # no `\\r`: torch writes it but cannot read it
+_TO_ESCAPE = re.compile(r"""[\\'"\x00-\x1f\x7f]""")
+
+
+def quote(text: str) -> str:
+    """*text* as a string literal on one line."""
+    return f'"{_TO_ESCAPE.sub(_escape, text)}"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found.group()
+    return _ESCAPES.get(character) or f"\\{ord(character):03o}"

@@ -1,15 +1,21 @@
-"""What an operator is: its name, arguments, returns and alias annotations, as frozen values."""
+"""What an operator is: its name, arguments, returns and alias annotations, as frozen values.
+
+They print as canonical text, one spelling per schema, which parses back to an
+equal schema, or as torch 2.13 prints them, quirks included.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NoReturn
 
-from c10cli.schema import match, printer, torch_printer
-from c10cli.schema.types import Type
-
-__all__ = ["AliasInfo", "Argument", "Dialect", "FunctionSchema", "OperatorName"]
+from c10cli.describe import describe
+from c10cli.errors import ArgumentError, Diagnostic, SchemaError, did_you_mean
+from c10cli.schema.convert import IsTensor, Mismatch, convert_argument, looks_like_tensor, spelled
+from c10cli.schema.lexer import quote
+from c10cli.schema.torch_printer import NoSpelling, torch_default, torch_type
+from c10cli.schema.types import INT, LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
 
 Dialect = Literal["strict", "torch"]
 Offsets = tuple[int, int]
@@ -120,17 +126,12 @@ class Argument:
         return self.marks[2], self.marks[2] + len(self.name)
 
     @property
-    def default_span(self) -> Offsets:
-        """Start and end of its default; empty at the end where it has none."""
-        return self.marks[3] - len(self.default_source or ""), self.marks[3]
-
-    @property
     def is_mutable(self) -> bool:
         """Whether a kernel may write the argument or an element of it."""
         return self.alias is not None and self.alias.writes_any
 
     def __str__(self) -> str:
-        return printer.render_argument(self)
+        return _render_argument(self, in_torch=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class FunctionSchema:
         return any(a.is_mutable for a in self.arguments)
 
     def __str__(self) -> str:
-        return printer.render_schema(self)
+        return _render_schema(self, in_torch=False)
 
     def to_torch_string(self) -> str:
         """The text that torch prints for the same schema; alias sets sorted.
@@ -178,18 +179,15 @@ class FunctionSchema:
         Raises:
             SchemaError: a default has no spelling in torch, such as ``inf`` (C10E205).
         """
-        return torch_printer.render_torch(self)
+        return _render_schema(self, in_torch=True)
 
     def bind(
-        self,
-        args: Sequence[object],
-        kwargs: Mapping[str, object],
-        *,
-        is_tensor: Callable[[object], bool] | None = None,
+        self, args: Sequence[object], kwargs: Mapping[str, object], *, is_tensor: IsTensor = looks_like_tensor
     ) -> dict[str, object]:
         """The values of a call by argument name, in schema order, defaults filled in.
 
-        Conversions are those of the table in `c10cli.schema.match`.
+        Conversions are those of the table in `c10cli.schema.convert`; what
+        ``...`` takes is the tuple under ``"..."``.
 
         Args:
             is_tensor: tells tensors from other values; without it, a value
@@ -199,4 +197,154 @@ class FunctionSchema:
             ArgumentError: a value is missing, extra, unknown or given twice
                 (C10E404), or does not fit its type (C10E405).
         """
-        return match.bind(self, args, kwargs, is_tensor)
+        positional = len(self.positional)
+        self._check_names(args, kwargs, positional)
+        bound: dict[str, object] = {}
+        for i, argument in enumerate(self.arguments):
+            if i < min(len(args), positional):
+                bound[argument.name] = self._value(i, args[i], is_tensor)
+            elif argument.name in kwargs:
+                bound[argument.name] = self._value(i, kwargs[argument.name], is_tensor)
+            else:
+                default = argument.default
+                bound[argument.name] = list(default) if isinstance(default, tuple) else default
+        if self.is_vararg:
+            bound["..."] = tuple(args[positional:])
+        return bound
+
+    def _check_names(self, args: Sequence[object], kwargs: Mapping[str, object], positional: int) -> None:
+        """Every argument has one value, and every value an argument."""
+        names = [argument.name for argument in self.arguments]
+        by_place = names[: min(len(args), positional)]
+        for name in kwargs:
+            if name not in names:
+                self._refuse(f"`{self.name}` has no argument `{name}`", help=did_you_mean(name, names))
+        for name in by_place:
+            if name in kwargs:
+                self._refuse(f"argument `{name}` of `{self.name}` is given twice")
+        if len(args) > positional and not self.is_vararg:
+            takes = f"{positional} positional argument{'s' * (positional != 1)}"
+            behind = _listed(names[positional:])
+            hint = f"pass {behind} by keyword" if behind else ""
+            self._refuse(f"`{self.name}` takes {takes}, {len(args)} are given", help=hint)
+        missing = [
+            a.name for a in self.arguments[len(by_place) :] if not a.has_default and a.name not in kwargs
+        ]
+        if missing:
+            arguments = f"argument{'s' * (len(missing) > 1)} {_listed(missing)}"
+            self._refuse(f"`{self.name}` is missing {arguments}")
+
+    def _refuse(self, message: str, *, help: str = "") -> NoReturn:
+        notes = (f"declared as `{self}`",)
+        diagnostic = Diagnostic("C10E404", message, place=f"call of {self.name}", notes=notes, help=help)
+        raise ArgumentError(diagnostic, operator=str(self.name))
+
+    def _value(self, index: int, value: object, is_tensor: IsTensor) -> object:
+        argument = self.arguments[index]
+        # A list may also repeat a default of another length, such as `int[2] stride=[]`.
+        sizes = (argument.N, 0) if argument.default == () else (argument.N,)
+        alias = argument.alias
+        try:
+            return convert_argument(
+                value,
+                argument.type,
+                argument.N,
+                is_tensor,
+                sizes=sizes if self.dialect == "strict" else None,
+                is_written=alias is not None and alias.is_write and bool(alias.before),
+            )
+        except Mismatch as mismatch:
+            found, must = describe(mismatch.value), f"argument `{argument.name}` of `{self.name}` must be"
+            message = f"{must} {mismatch.expected}, not {found}"
+            if mismatch.where:
+                kind = spelled(argument.type, argument.N)
+                message = f"{must} {kind}: {mismatch.where} is {found}, not {mismatch.expected}"
+            diagnostic = Diagnostic(
+                "C10E405",
+                message,
+                place=f"call of {self.name}, argument {index} `{argument.name}`",
+                notes=(f"declared as `{self}`",),
+                help=mismatch.help(argument.type),
+            )
+            raise ArgumentError(diagnostic, operator=str(self.name), argument=argument.name) from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _render_schema(schema: FunctionSchema, *, in_torch: bool) -> str:
+    arguments = [_render_argument(argument, in_torch=in_torch) for argument in schema.arguments]
+    if schema.keyword_only:
+        arguments.insert(len(schema.positional), "*")
+    if schema.is_vararg:
+        arguments.append("...")
+    returns = [_render_argument(value, in_torch=in_torch) for value in schema.returns]
+    if schema.is_varret:
+        returns.append("...")
+    # `((A, B))` is one return, a tuple; `(A, B)` are two.
+    bare = len(returns) == 1 and not returns[0].startswith("(")
+    behind = returns[0] if bare else f"({', '.join(returns)})"
+    return f"{schema.name}({', '.join(arguments)}) -> {behind}"
+
+
+def _render_argument(argument: Argument, *, in_torch: bool) -> str:
+    """``type name=default`` of an argument or a return, as far as it has them."""
+    t, size = argument.type, argument.N
+    text = _render_type(t, argument.alias, size, in_torch)
+    if argument.name:
+        text += f" {argument.name}"
+    if not argument.has_default:
+        return text
+    if not in_torch:
+        return f"{text}={_render_default(argument.default, t, size)}"
+    try:
+        return f"{text}={torch_default(argument.default, t, size)}"
+    except NoSpelling:
+        message = f"torch cannot read the default of `{argument.name}`, `{argument}`"
+        raise SchemaError(Diagnostic("C10E205", message, help="choose another default for torch")) from None
+
+
+def _render_type(t: Type, alias: AliasInfo | None, size: int | None, in_torch: bool) -> str:
+    """A type with its annotations, each where it was written."""
+    if isinstance(t, OptionalType):
+        return f"{_render_type(t.element, alias, size, in_torch)}?"
+    own = _render_alias(alias, in_torch) if alias and alias.before else ""
+    if not isinstance(t, ListType):
+        return f"{torch_type(t) if in_torch else t}{own}"
+    inner = alias.element if alias else None
+    # torch writes the annotation of the elements behind the whole element type.
+    element = _render_type(t.element, None if in_torch else inner, None, in_torch)
+    behind = _render_alias(inner, in_torch) if inner and in_torch else ""
+    return f"{element}{behind}[{'' if size is None else size}]{own}"
+
+
+def _render_alias(alias: AliasInfo, in_torch: bool) -> str:
+    if alias.before and alias.before[0].startswith("$") and not in_torch:
+        return "!"
+    after = f" -> {'|'.join(alias.after)}" if alias.after != alias.before else ""
+    return f"({'|'.join(alias.before)}{'!' if alias.is_write else ''}{after})"
+
+
+def _render_default(value: object, t: Type, size: int | None) -> str:
+    """A default as text that the parser reads back as the same value.
+
+    A sized list of equal ints is written as the one int, as torch does.
+    """
+    if isinstance(t, OptionalType) and value is not None:
+        return _render_default(value, t.element, size)
+    if isinstance(value, tuple):
+        element = t.element if isinstance(t, ListType) else t
+        if element == INT and size is not None and len(value) == size > 1 and len(set(value)) == 1:
+            return _render_constant(value[0], element)
+        return f"[{', '.join(_render_constant(item, element) for item in value)}]"
+    return _render_constant(value, t)
+
+
+def _render_constant(value: object, t: Type) -> str:
+    if isinstance(value, str):
+        return value if t in (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT) else quote(value)
+    if isinstance(value, complex):
+        # Only one part can be written; the parser never makes a value with two.
+        return repr(value.real) if value.real else f"{value.imag!r}j"
+    return repr(value)

@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from c10cli.schema.lexer import quote
 from c10cli.schema.parser import parse_schema
-from c10cli.schema.printer import quote
 
 
 def printed(argument, dialect="strict"):
