@@ -12,8 +12,6 @@ from typing import Final
 
 from c10cli.bench.clock import SYSTEM_CLOCK, Clock
 
-__all__ = ["UNROLLED", "Body", "Round", "make_fresh_round", "make_round"]
-
 # Calls a body `iterations` times and gives the elapsed nanoseconds.
 Round = Callable[[int], int]
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import pairwise
-from typing import Final, Protocol
+from statistics import median
+from typing import Final
 
 from c10cli.errors import BenchError, Diagnostic
 
-__all__ = ["SYSTEM_CLOCK", "Clock", "ClockQuality", "measure_clock", "utc_now"]
-
-
-class Clock(Protocol):
-    """Nanoseconds since some fixed moment; never goes back."""
-
-    def __call__(self) -> int:
-        """The nanoseconds now."""
-
+# Nanoseconds since some fixed moment; never goes back.
+Clock = Callable[[], int]
 
 SYSTEM_CLOCK: Final[Clock] = time.perf_counter_ns
 
@@ -49,7 +43,7 @@ def measure_clock(clock: Clock = SYSTEM_CLOCK, reads: int = 1000) -> ClockQualit
     readings = [clock() for _ in range(reads + 1)]
     steps = [after - before for before, after in pairwise(readings)]
     smallest = min((step for step in steps if step > 0), default=0) or _measure_tick(clock)
-    return ClockQuality(smallest, round(statistics.median(steps)))
+    return ClockQuality(smallest, round(median(steps)))
 
 
 def _measure_tick(clock: Clock) -> int:
@@ -58,14 +52,8 @@ def _measure_tick(clock: Clock) -> int:
         step = clock() - start
         if step > 0:
             return step
-    raise BenchError(
-        Diagnostic(
-            "C10E602",
-            "the clock stands still",
-            notes=(f"{_MOST_READS} reads in a row gave the same time",),
-            help="measure on a machine with a working high-resolution clock",
-        )
-    )
+    help = "measure on a machine with a working high-resolution clock"
+    raise BenchError(Diagnostic("C10E602", "the clock stands still", help=help))
 
 
 def utc_now() -> datetime:

@@ -5,48 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from c10cli.bench.clock import SYSTEM_CLOCK, Clock, ClockQuality, measure_clock
+from c10cli.bench.clock import ClockQuality, measure_clock
 
-__all__ = [
-    "Commit",
-    "Environment",
-    "Peaks",
-    "max_rss_bytes",
-    "measure_peaks",
-    "measure_rate",
-    "read_commit",
-    "read_environment",
-    "read_load",
-]
-
-# Named in a result if they are loaded: their versions change its times.
-_PACKAGES: Final = ("numpy", "numba", "scipy", "torch", "cupy", "triton", "jax")
 # Variables that decide how many threads run, or which code.
-_VARIABLE_PREFIXES: Final = (
-    "C10_",
-    "NUMBA_",
-    "OMP_",
-    "TRITON_",
-    "CUDA_VISIBLE",
-    "MKL_NUM",
-    "OPENBLAS_NUM",
-    "JAX_",
-    "XLA_",
+_VARIABLES: Final = re.compile(
+    "(C10|NUMBA|OMP|TRITON|JAX|XLA)_|CUDA_VISIBLE|(MKL|OPENBLAS)_NUM|PYTHON(HASHSEED|MALLOC|_JIT|_GIL)"
 )
-_VARIABLES: Final = ("PYTHONHASHSEED", "PYTHONMALLOC", "PYTHON_JIT", "PYTHON_GIL")
-
-# In the caches of a core, around the size of the shared one, in memory.
-_COPY_FOOTPRINTS: Final = (256 << 10, 8 << 20, 32 << 20, 128 << 20)
-_MATMUL_SIZE: Final = 768
-_PROBE_NS: Final = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +79,6 @@ class Peaks:
         )
         return Peaks(copies, max(self.matmul_flops_per_s, other.matmul_flops_per_s))
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Peaks:
-        """The peaks that `dataclasses.asdict` wrote."""
-        return cls(tuple((size, rate) for size, rate in data["copies"]), data["matmul_flops_per_s"])
-
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -122,7 +91,6 @@ class Environment:
         governor: the frequency governor; empty where it cannot be read.
         turbo: ``on``, ``off``, or empty where it cannot be read.
         load: load average over 1, 5 and 15 minutes; empty where the system has none.
-        observers: tracers and profilers that were active.
     """
 
     python: str
@@ -140,7 +108,6 @@ class Environment:
     load: tuple[float, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
-    observers: tuple[str, ...] = ()
     commit: Commit | None = None
     clock: ClockQuality | None = None
     peaks: Peaks | None = None
@@ -151,20 +118,13 @@ class Environment:
         facts = (self.cpu_model, self.cores, self.system, self.machine, self.implementation, self.python)
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Environment:
-        """The environment that `dataclasses.asdict` wrote."""
-        facts = dict(data)
-        facts["commit"] = Commit(**data["commit"]) if data.get("commit") else None
-        facts["clock"] = ClockQuality(**data["clock"]) if data.get("clock") else None
-        facts["peaks"] = Peaks.from_dict(data["peaks"]) if data.get("peaks") else None
-        for name in ("build", "load", "observers"):
-            facts[name] = tuple(facts.get(name, ()))
-        return cls(**facts)
 
+def read_environment(folder: Path, packages: Iterable[str] = ()) -> Environment:
+    """The facts as they are now, the commit being that of *folder*; without peaks.
 
-def read_environment(folder: Path, *, clock: Clock = SYSTEM_CLOCK) -> Environment:
-    """The facts as they are now, the commit being that of *folder*; without peaks."""
+    Args:
+        packages: those whose versions are facts of the run, as far as they are installed.
+    """
     return Environment(
         python=platform.python_version(),
         implementation=platform.python_implementation(),
@@ -175,14 +135,14 @@ def read_environment(folder: Path, *, clock: Clock = SYSTEM_CLOCK) -> Environmen
         machine=platform.machine(),
         cpu_model=_cpu_model(),
         cores=os.cpu_count() or 1,
-        cpus=_usable_cpus(),
+        cpus=usable_cpus(),
         governor=_read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         turbo=_turbo(),
         load=read_load(),
-        packages=_loaded_packages(),
+        packages=_versions({"numpy", *packages}),
         variables=_relevant_variables(os.environ),
         commit=read_commit(folder),
-        clock=measure_clock(clock),
+        clock=measure_clock(),
     )
 
 
@@ -194,27 +154,28 @@ def read_load() -> tuple[float, ...]:
         return ()
 
 
-def _read_line(path: str) -> str:
-    """The first line of a file of the system, or the empty string."""
+def _read_lines(path: str) -> list[str]:
+    """The lines of a file of the system; none where it cannot be read."""
     try:
-        return (Path(path).read_text(encoding="utf-8", errors="replace").splitlines() or [""])[0].strip()
+        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return ""
+        return []
+
+
+def _read_line(path: str) -> str:
+    return (_read_lines(path) or [""])[0].strip()
 
 
 def _cpu_model(cpuinfo: str = "/proc/cpuinfo") -> str:
-    try:
-        lines = Path(cpuinfo).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
+    for line in _read_lines(cpuinfo):
         name, _, value = line.partition(":")
         if name.strip() in ("model name", "Model", "cpu model"):
             return value.strip()
     return platform.processor() or platform.machine()
 
 
-def _usable_cpus() -> int:
+def usable_cpus() -> int:
+    """How many CPUs this process may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -226,17 +187,16 @@ def _turbo() -> str:
     return {("1", ""): "on", ("0", ""): "off", ("", "0"): "on", ("", "1"): "off"}.get((boost, no_turbo), "")
 
 
-def _loaded_packages() -> dict[str, str]:
-    found = [name for name in _PACKAGES if name in sys.modules]
-    return {name: str(getattr(sys.modules[name], "__version__", "unknown")) for name in found}
+def _versions(packages: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for package in sorted(packages):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def _relevant_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: variables[name]
-        for name in sorted(variables)
-        if name in _VARIABLES or name.startswith(_VARIABLE_PREFIXES)
-    }
+    return {name: variables[name] for name in sorted(variables) if _VARIABLES.match(name)}
 
 
 def read_commit(folder: Path) -> Commit | None:
@@ -262,75 +222,12 @@ def _git(folder: Path, *arguments: str) -> str | None:
 def max_rss_bytes() -> int | None:
     """The most memory this process has held so far; None where the system does not say."""
     # Linux first by /proc: getrusage there also counts what a process held before it became this one.
-    peak = _status_bytes("/proc/self/status", "VmHWM")
-    if peak is not None or sys.platform == "win32":
-        return peak
+    for line in _read_lines("/proc/self/status"):
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    if sys.platform == "win32":
+        return None
     import resource
 
     scale = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
-
-
-def _status_bytes(path: str, name: str) -> int | None:
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    amounts = (line.split()[1] for line in lines if line.startswith(f"{name}:"))
-    return next((int(kilobytes) * 1024 for kilobytes in amounts), None)
-
-
-def measure_peaks(clock: Clock = SYSTEM_CLOCK) -> Peaks:
-    """The peaks of this machine, each the best of two rounds of probes of about 50 ms.
-
-    Run it in a process of its own: it holds 128 MiB, which would count as
-    the memory of a case measured in the same process.
-    """
-    threads = _usable_cpus()
-    # Two rounds, since a neighbour can keep a CPU busy for all of one probe.
-    rounds = [
-        ([_measure_copy(f, threads, clock) for f in _COPY_FOOTPRINTS], _measure_matmul(_MATMUL_SIZE, clock))
-        for _ in range(2)
-    ]
-    copies = map(max, *(rates for rates, _ in rounds))
-    return Peaks(tuple(zip(_COPY_FOOTPRINTS, copies, strict=True)), max(flops for _, flops in rounds))
-
-
-def _measure_copy(footprint_bytes: int, threads: int, clock: Clock) -> float:
-    """The better rate of one thread and of *threads*, each with a part of the array."""
-    import numpy as np
-
-    source = np.ones(footprint_bytes // 8, dtype=np.float32)
-    target = np.zeros_like(source)
-    work = float(footprint_bytes)
-    alone = measure_rate(lambda: np.copyto(target, source), work, clock=clock)
-    if threads == 1:
-        return alone
-    parts = np.array_split(target, threads), np.array_split(source, threads)
-    with ThreadPoolExecutor(threads) as pool:  # a copy holds no lock of the interpreter
-        together = measure_rate(lambda: list(pool.map(np.copyto, *parts)), work, clock=clock)
-    return max(alone, together)
-
-
-def _measure_matmul(size: int, clock: Clock) -> float:
-    import numpy as np
-
-    left = np.random.default_rng(0).standard_normal((size, size), dtype=np.float32)
-    out = np.empty_like(left)
-    return measure_rate(lambda: np.matmul(left, left, out=out), 2.0 * size**3, clock=clock)
-
-
-def measure_rate(
-    function: Callable[[], object], work: float, *, time_ns: int = _PROBE_NS, clock: Clock = SYSTEM_CLOCK
-) -> float:
-    """The best *work* per second of *function*, called for *time_ns*; the first call is not counted."""
-    function()
-    best = elapsed = 0
-    begin = clock()
-    while not best or elapsed < time_ns:
-        start = clock()
-        function()
-        end = clock()
-        best = min(best or end - start, max(1, end - start))
-        elapsed = end - begin
-    return work * 1e9 / best

@@ -7,31 +7,16 @@ the next writer removes it.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final
 
 from c10cli.bench.clock import utc_now
 from c10cli.errors import BenchError, Diagnostic, ReportError
-from c10cli.files import write_atomic
-
-__all__ = [
-    "JOURNAL_NAME",
-    "Journal",
-    "Record",
-    "find_run_folder",
-    "make_root",
-    "make_run_folder",
-    "read_journal",
-    "remove_unbegun",
-    "write_latest",
-]
 
 JOURNAL_NAME: Final = "journal.jsonl"
 _LATEST_NAME: Final = "latest"
@@ -75,9 +60,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 
@@ -127,20 +110,6 @@ def _parse_line(line: bytes) -> dict[str, object] | None:
     return record if isinstance(record, dict) else None
 
 
-def make_root(root: Path) -> None:
-    """Make *root*, the folder of the runs' folders, if it is not there; nothing is put into it.
-
-    Raises:
-        ReportError: it cannot be made, or nothing can be put into it (C10E701).
-    """
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        if not os.access(root, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(root))
-    except OSError as error:
-        raise _cannot_write(root, error) from error
-
-
 def remove_unbegun(folder: Path) -> bool:
     """Remove the folder of a run whose journal has no record, if it is one; whether it was."""
     journal = folder / JOURNAL_NAME
@@ -154,38 +123,32 @@ def remove_unbegun(folder: Path) -> bool:
     return True
 
 
-def make_run_folder(
-    root: Path, now: datetime | None = None, token: Callable[[], str] = lambda: secrets.token_hex(2)
-) -> Path:
+def make_run_folder(root: Path, token: Callable[[], str] = lambda: secrets.token_hex(2)) -> Path:
     """A new folder ``YYYYmmdd-HHMMSS-<token>`` under *root*; never one that exists.
 
     Raises:
         ReportError: it cannot be made (C10E701).
     """
-    stamp = f"{now or utc_now():%Y%m%d-%H%M%S}"
-    while True:
-        folder = root / f"{stamp}-{token()}"
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            if root.exists() and not root.is_dir():
-                raise _cannot_write(folder, NotADirectoryError(0, "its parent is a file")) from None
-            continue
-        except OSError as error:
-            raise _cannot_write(folder, error) from error
-        return folder
+    folder = root / f"{utc_now():%Y%m%d-%H%M%S}-{token()}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
+    except FileExistsError as error:
+        if root.is_dir():
+            return make_run_folder(root, token)
+        raise _cannot_write(folder, error) from error
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    return folder
 
 
 def write_latest(folder: Path) -> None:
-    """Make ``latest``, beside *folder*, a link to it; a text with its name where there are no links."""
+    """Make ``latest``, beside *folder*, a link to it, where the system has links."""
     pointer = folder.parent / _LATEST_NAME
     temporary = pointer.with_name(f".{pointer.name}.{secrets.token_hex(4)}")
-    try:
+    with suppress(OSError, NotImplementedError):
         temporary.symlink_to(folder.name, target_is_directory=True)
         temporary.replace(pointer)
-    except (OSError, NotImplementedError):
-        temporary.unlink(missing_ok=True)
-        write_atomic(pointer, folder.name + "\n")
 
 
 def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:
@@ -194,25 +157,17 @@ def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:
     Raises:
         BenchError: there is no such run (C10E603).
     """
-    pointer = root / _LATEST_NAME
-    if name == _LATEST_NAME and pointer.is_symlink():
-        name = str(pointer.readlink())
-    elif name == _LATEST_NAME and pointer.is_file():
-        name = pointer.read_text(encoding="utf-8", errors="backslashreplace").strip()
+    found = (path.parent for path in root.glob(f"*/{JOURNAL_NAME}"))
+    known = sorted(folder.name for folder in found if not folder.is_symlink())
+    if name == _LATEST_NAME and known:
+        pointer = root / _LATEST_NAME
+        name = str(pointer.readlink()) if pointer.is_symlink() else known[-1]
     for folder in (root / name, Path(name)):
         if _has_journal(folder):
             return folder
-    found = (path.parent for path in root.glob(f"*/{JOURNAL_NAME}"))
-    known = sorted(folder.name for folder in found if not folder.is_symlink())
-    raise BenchError(
-        Diagnostic(
-            "C10E603",
-            f"no run `{name}`",
-            place=str(root),
-            notes=(f"the newest runs here are {', '.join(known[-3:])}",) if known else (),
-            help="name a folder that holds a journal.jsonl",
-        )
-    )
+    notes = (f"the newest runs here are {', '.join(known[-3:])}",) if known else ()
+    help = "name a folder that holds a journal.jsonl"
+    raise BenchError(Diagnostic("C10E603", f"no run `{name}`", place=str(root), notes=notes, help=help))
 
 
 def _has_journal(folder: Path) -> bool:

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from c10cli.bench.body import Round
-from c10cli.bench.clock import SYSTEM_CLOCK, Clock
-from c10cli.bench.sampling import Budget, Samples, WarmUpRule, measure_together
+from c10cli.bench.sampling import Samples
 from c10cli.bench.stats import Difference, paired_difference
-from c10cli.errors import InternalError
-
-__all__ = ["RUNGS", "STEPS", "ladder_steps", "measure_ladder"]
 
 # From the bottom: an empty function with the operator's arguments; the kernel
 # called directly; the dispatcher choosing a kernel without calling it; the
@@ -27,25 +22,6 @@ STEPS: Final[Mapping[str, tuple[str, str]]] = {
     "dispatcher": ("dispatch", "null"),
     "through": ("call", "direct"),
 }
-
-
-def measure_ladder(
-    rounds: Mapping[str, Round],
-    budget: Budget | None = None,
-    *,
-    rule: WarmUpRule | None = None,
-    seed: int = 0,
-    clock: Clock = SYSTEM_CLOCK,
-) -> dict[str, Samples]:
-    """Samples of every rung, taken in turn and in a new random order each time.
-
-    Args:
-        rounds: a timed body for each of `RUNGS`, or for some of them.
-    """
-    unknown = set(rounds) - set(RUNGS)
-    if unknown:
-        raise InternalError(f"no rungs of the ladder: {sorted(unknown)}")
-    return measure_together(rounds, budget, rule=rule, seed=seed, clock=clock)
 
 
 def ladder_steps(ladder: Mapping[str, Samples]) -> dict[str, Difference]:

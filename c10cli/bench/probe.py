@@ -1,41 +1,86 @@
-"""The child process that reads the machine's facts and measures its peak rates."""
+"""The child process that reads the machine's facts and measures its peak rates.
+
+It is one of its own because the probes hold 128 MiB, which would count as the
+memory of a case measured in the same process.
+"""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
 
-import numpy  # noqa: F401 - so that its version is among the facts
+import numpy as np
 
-from c10cli.bench.environment import measure_peaks, read_environment
+from c10cli.bench.clock import SYSTEM_CLOCK, Clock
+from c10cli.bench.environment import Peaks, read_environment, usable_cpus
 from c10cli.bench.steady import steady_state
 from c10cli.jobs.child import Fields, serve
 
+# In the caches of a core, around the size of the shared one, in memory.
+_COPY_FOOTPRINTS: Final = (256 << 10, 8 << 20, 32 << 20, 128 << 20)
+_MATMUL_SIZE: Final = 768
+_PROBE_NS: Final = 50_000_000
+
 
 def prepare(job: Fields) -> Callable[[int], Fields]:
-    """The function that reads and measures.
-
-    The job names under ``packages`` those whose versions are facts of the run
-    though only the kernels' own processes import them.
-    """
+    """The function that reads and measures; of what the job names under ``packages``, the versions too."""
 
     def read(_item: int) -> Fields:
         with steady_state():
-            facts = replace(read_environment(Path.cwd()), peaks=measure_peaks())
-        return asdict(replace(facts, packages={**_versions(job["packages"]), **facts.packages}))
+            peaks = measure_peaks()
+        return asdict(replace(read_environment(Path.cwd(), job["packages"]), peaks=peaks))
 
     return read
 
 
-def _versions(packages: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for package in packages:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+def measure_peaks(clock: Clock = SYSTEM_CLOCK) -> Peaks:
+    """The peaks of this machine, each the best of two rounds of probes of about 50 ms."""
+    # Two rounds, since a neighbour can keep a CPU busy for all of one probe.
+    return _measure_once(clock).best_of(_measure_once(clock))
+
+
+def _measure_once(clock: Clock) -> Peaks:
+    copies = tuple((size, _measure_copy(size, usable_cpus(), clock)) for size in _COPY_FOOTPRINTS)
+    return Peaks(copies, _measure_matmul(_MATMUL_SIZE, clock))
+
+
+def _measure_copy(footprint_bytes: int, threads: int, clock: Clock) -> float:
+    """The better rate of one thread and of *threads*, each with a part of the array."""
+    source = np.ones(footprint_bytes // 8, dtype=np.float32)
+    target = np.zeros_like(source)
+    work = float(footprint_bytes)
+    alone = measure_rate(lambda: np.copyto(target, source), work, clock=clock)
+    if threads == 1:
+        return alone
+    parts = np.array_split(target, threads), np.array_split(source, threads)
+    with ThreadPoolExecutor(threads) as pool:  # a copy holds no lock of the interpreter
+        together = measure_rate(lambda: list(pool.map(np.copyto, *parts)), work, clock=clock)
+    return max(alone, together)
+
+
+def _measure_matmul(size: int, clock: Clock) -> float:
+    left = np.random.default_rng(0).standard_normal((size, size), dtype=np.float32)
+    out = np.empty_like(left)
+    return measure_rate(lambda: np.matmul(left, left, out=out), 2.0 * size**3, clock=clock)
+
+
+def measure_rate(
+    function: Callable[[], object], work: float, *, time_ns: int = _PROBE_NS, clock: Clock = SYSTEM_CLOCK
+) -> float:
+    """The best *work* per second of *function*, called for *time_ns*; the first call is not counted."""
+    function()
+    best = elapsed = 0
+    begin = clock()
+    while not best or elapsed < time_ns:
+        start = clock()
+        function()
+        end = clock()
+        best = min(best or end - start, max(1, end - start))
+        elapsed = end - begin
+    return work * 1e9 / best
 
 
 if __name__ == "__main__":

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Final
 
 from c10cli.bench.result import CaseResult, RunResult
+from c10cli.bench.sampling import Samples
 from c10cli.errors import Diagnostic, capped
-
-__all__ = ["check_run"]
 
 _NOISY_PERCENT: Final = 10.0
 # Below this, a warm-up that did not settle within its 1 % is not worth a word.
@@ -18,31 +17,73 @@ _SLOW_START: Final = 2.0
 _FEW_SAMPLES: Final = 10
 _SHOWN: Final = 3
 
+# How bad a case is, and that in words; None where nothing is wrong with it.
+_Doubt = Callable[[CaseResult], "tuple[float, str] | None"]
+
 
 def check_run(run: RunResult) -> tuple[Diagnostic, ...]:
     """At most one warning per fact, each naming the worst cases."""
+    timed = [case for case in run.cases if case.samples]
     found = (
-        _check_noise(run),
-        _check_calm(run),
-        _check_first(run),
-        _check_count(run),
+        _told(
+            timed,
+            _is_noisy,
+            "C10W651",
+            "noise, or the ± of the time, over 10 % in {}",
+            help="measure again on a quieter machine, or read only differences above the noise",
+        ),
+        # Times that drift, or that were all disturbed alike, may have little spread all the same.
+        _told(
+            timed,
+            _is_restless,
+            "C10W654",
+            "times did not settle, or most samples were disturbed, in {}",
+            help="measure again on a quieter machine; "
+            "a kernel that never settles changes its speed by itself",
+        ),
+        _told(
+            timed,
+            _starts_slowly,
+            "C10W652",
+            "first sample far slower than the rest in {}",
+            help="look for work that the kernel does only now and then",
+        ),
+        _told(
+            timed,
+            _has_few_samples,
+            "C10W653",
+            f"fewer than {_FEW_SAMPLES} samples in {{}}",
+            help="give each case more time",
+        ),
         _check_load(run),
-        _check_observers(run),
-        _check_costs(run),
+        # A tracer or profiler sees every call, so that a small kernel's ladder shows little else.
+        _told(
+            run.cases,
+            _is_watched,
+            "C10W654",
+            "something watched every call in {}",
+            help="measure without it, or correct the kernel that sets it",
+        ),
+        _told(
+            run.cases,
+            _has_no_cost,
+            "C10E110",
+            "the cost of {} has no value",
+            help="correct `cost:`; without it there are no GB/s and no FLOP/s",
+        ),
     )
     return tuple(warning for warning in found if warning is not None)
 
 
-def _check_noise(run: RunResult) -> Diagnostic | None:
-    return _worst(
-        run,
-        "C10W651",
-        "noise, or the ± of the time, over 10 %",
-        _noise,
-        _NOISY_PERCENT,
-        lambda case, noise: f"{case.id}: {noise:.0f} %{_disturbance(case)}",
-        help="measure again on a quieter machine, or read only differences above the noise",
-    )
+def _told(
+    cases: Sequence[CaseResult], doubt: _Doubt, code: str, fact: str, *, help: str
+) -> Diagnostic | None:
+    """The warning for those of *cases* that *doubt* is about, worst first; None without any."""
+    found = [(doubted, case) for case in cases if (doubted := doubt(case))]
+    found.sort(key=lambda item: item[0][0], reverse=True)
+    notes = [f"{case.id}: {words}" for (_, words), case in found]
+    message = fact.format(f"{len(found)} of {len(cases)} cases")
+    return Diagnostic(code, message, notes=capped(notes, _SHOWN + 1), help=help) if found else None
 
 
 def _noise(case: CaseResult) -> float:
@@ -56,80 +97,48 @@ def _noise(case: CaseResult) -> float:
     return max(case.noise_percent or 0.0, unsure)
 
 
-def _check_calm(run: RunResult) -> Diagnostic | None:
-    """Times that drift, or that were all disturbed alike, may have little spread all the same."""
-    return _worst(
-        run,
-        "C10W654",
-        "times did not settle, or most samples were disturbed,",
-        lambda case: _noise(case) + 1.0 if _is_restless(case) else 0.0,
-        0.0,
-        lambda case, _: f"{case.id}: {_noise(case):.0f} %{_disturbance(case)}",
-        help="measure again on a quieter machine; a kernel that never settles changes its speed by itself",
-    )
+def _is_noisy(case: CaseResult) -> tuple[float, str] | None:
+    noise = _noise(case)
+    return (noise, _disturbance(_samples(case), noise)) if noise > _NOISY_PERCENT else None
 
 
-def _is_restless(case: CaseResult) -> bool:
-    """Whether a case that is not noisy already is to be trusted less for how it was sampled."""
-    samples = case.samples
-    if samples is None or _noise(case) > _NOISY_PERCENT:
-        return False
-    unsettled = not samples.settled and _noise(case) > _NOTABLE_PERCENT
-    return unsettled or 2 * len(samples.disturbed) > len(samples.chunks_ns)
+def _is_restless(case: CaseResult) -> tuple[float, str] | None:
+    samples, noise = _samples(case), _noise(case)
+    unsettled = not samples.settled and noise > _NOTABLE_PERCENT
+    restless = unsettled or 2 * len(samples.disturbed) > len(samples.samples_ns)
+    return (noise, _disturbance(samples, noise)) if restless and noise <= _NOISY_PERCENT else None
 
 
-def _disturbance(case: CaseResult) -> str:
-    assert case.samples is not None  # only timed cases are described
-    taken, of = len(case.samples.disturbed), len(case.samples.chunks_ns)
+def _samples(case: CaseResult) -> Samples:
+    assert case.samples is not None  # only timed cases are asked about
+    return case.samples
+
+
+def _disturbance(samples: Samples, noise: float) -> str:
+    taken, of = len(samples.disturbed), len(samples.samples_ns)
     disturbed = f"; another program took the CPU during {taken} of {of} samples" if taken else ""
-    return disturbed + ("" if case.samples.settled else "; the times had not settled after the warm-up")
+    unsettled = "" if samples.settled else "; the times had not settled after the warm-up"
+    return f"{noise:.0f} %{disturbed}{unsettled}"
 
 
-def _check_first(run: RunResult) -> Diagnostic | None:
-    return _worst(
-        run,
-        "C10W652",
-        "first sample far slower than the rest",
-        _slow_start,
-        _SLOW_START,
-        lambda case, times: f"{case.id}: {times:.1f} times the median",
-        help="look for work that the kernel does only now and then",
-    )
+def _starts_slowly(case: CaseResult) -> tuple[float, str] | None:
+    samples_ns = _samples(case).samples_ns
+    times = samples_ns[0] / (median(samples_ns) or 1)
+    return (times, f"{times:.1f} times the median") if times > _SLOW_START else None
 
 
-def _slow_start(case: CaseResult) -> float:
-    if not case.samples:
-        return 0.0
-    middle = median(case.samples.chunks_ns)
-    return case.samples.chunks_ns[0] / middle if middle else 0.0
+def _has_few_samples(case: CaseResult) -> tuple[float, str] | None:
+    count = len(_samples(case).samples_ns)
+    return (-count, str(count)) if count < _FEW_SAMPLES else None
 
 
-def _check_count(run: RunResult) -> Diagnostic | None:
-    return _worst(
-        run,
-        "C10W653",
-        f"fewer than {_FEW_SAMPLES} samples",
-        lambda case: _FEW_SAMPLES - len(case.samples.chunks_ns) if case.samples else 0.0,
-        0.0,
-        lambda case, missing: f"{case.id}: {_FEW_SAMPLES - missing:.0f}",
-        help="give each case more time",
-    )
+def _is_watched(case: CaseResult) -> tuple[float, str] | None:
+    observers = case.checks.get("observers")
+    return (0, f"a {' and a '.join(map(str, observers))}") if isinstance(observers, list) else None
 
 
-def _worst(
-    run: RunResult,
-    code: str,
-    fact: str,
-    measure: Callable[[CaseResult], float],
-    limit: float,
-    describe: Callable[[CaseResult, float], str],
-    *,
-    help: str,
-) -> Diagnostic | None:
-    timed = [case for case in run.cases if case.samples]
-    above = sorted(((measure(case), case.id, case) for case in timed if measure(case) > limit), reverse=True)
-    message = f"{fact} in {len(above)} of {len(timed)} cases"
-    return _told(code, message, [describe(case, value) for value, _, case in above], help=help)
+def _has_no_cost(case: CaseResult) -> tuple[float, str] | None:
+    return (0, str(case.checks["cost"])) if case.checks.get("cost") else None
 
 
 def _check_load(run: RunResult) -> Diagnostic | None:
@@ -137,39 +146,6 @@ def _check_load(run: RunResult) -> Diagnostic | None:
     # A parallel kernel raises the load by the number of CPUs; more came from elsewhere.
     if not before or not after or after[0] - before[0] <= cpus:
         return None
-    return Diagnostic(
-        "C10W654",
-        "load changed during the run",
-        notes=(f"load average {before[0]:.1f} before and {after[0]:.1f} after, on {cpus} CPUs",),
-        help="measure again when nothing else runs",
-    )
-
-
-def _check_observers(run: RunResult) -> Diagnostic | None:
-    """A tracer or profiler sees every call, so that a small kernel's ladder shows little else."""
-    watched = [
-        (c.id, observers) for c in run.cases if isinstance(observers := c.checks.get("observers"), list)
-    ]
-    return _told(
-        "C10W654",
-        f"something watched every call in {len(watched)} of {len(run.cases)} cases",
-        [f"{case}: a {' and a '.join(map(str, observers))}" for case, observers in watched],
-        help="measure without it, or correct the kernel that sets it",
-    )
-
-
-def _check_costs(run: RunResult) -> Diagnostic | None:
-    faulty = [(case.id, case.checks["cost"]) for case in run.cases if case.checks.get("cost")]
-    return _told(
-        "C10E110",
-        f"the cost of {len(faulty)} of {len(run.cases)} cases has no value",
-        [f"{case}: {reason}" for case, reason in faulty],
-        help="correct `cost:`; without it there are no GB/s and no FLOP/s",
-    )
-
-
-def _told(code: str, message: str, notes: list[str], *, help: str) -> Diagnostic | None:
-    """The finding with the first of *notes*; None without any."""
-    if not notes:
-        return None
-    return Diagnostic(code, message, notes=capped(notes, _SHOWN + 1), help=help)
+    note = f"load average {before[0]:.1f} before and {after[0]:.1f} after, on {cpus} CPUs"
+    help = "measure again when nothing else runs"
+    return Diagnostic("C10W654", "load changed during the run", notes=(note,), help=help)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from c10cli.bench.clock import utc_now
 from c10cli.bench.environment import Environment, read_environment, read_load
-from c10cli.bench.journal import Journal, make_root, make_run_folder, write_latest
-from c10cli.bench.plan import Batch, Plan
-from c10cli.bench.result import CaseResult, RunResult
+from c10cli.bench.journal import Journal, write_latest
+from c10cli.bench.plan import Case, Plan
+from c10cli.bench.record import read_record
+from c10cli.bench.result import CaseResult, RunResult, Status
+from c10cli.errors import BenchError, Diagnostic
 from c10cli.jobs.child import Ended, run_items
-from c10cli.verify.inputs import CasePoint
-
-__all__ = ["Options", "Progress", "end_run", "run_plan", "start_run"]
+from c10cli.jobs.fingerprint import changes, fingerprint
+from c10cli.manifest.model import Manifest
 
 # Gets the id of the case that begins, or the result of the one that ended.
 Progress = Callable[["str | CaseResult"], None]
@@ -37,38 +37,43 @@ class Options:
     seed: int = 0
 
 
-def start_run(
-    root: Path, plan: Plan, options: Options, command: str, registry: Path
-) -> tuple[Path, RunResult]:
-    """A run that has measured nothing yet, and its folder under *root*: when, on what, what is left out.
+def start_run(run_id: str, plan: Plan, options: Options, registry: Path, **described: object) -> RunResult:
+    """A run that has measured nothing yet: when, on what, what is left out.
 
-    Raises:
-        ReportError: the folder cannot be made (C10E701).
+    Args:
+        described: what else its report says of how it was begun.
     """
-    make_root(root)
-    # Before the folder: reading the machine takes seconds, and a run that is
-    # interrupted meanwhile has nothing to keep.
-    environment = _environment(plan)
-    folder = make_run_folder(root)
-    described = {
+    described |= {
         **asdict(options),
-        "command": command,
         "registry": str(registry),
-        "registry_path": os.path.realpath(registry),
-        "files": dict(plan.files),
-        "cases": plan.case_count,
+        "files": dict(plan.fingerprint),
+        "cases": len(plan.cases),
     }
     created = utc_now().isoformat(timespec="seconds")
-    return folder, RunResult(folder.name, created, environment, described, (), plan.skipped)
+    return RunResult(run_id, created, _environment(plan), described, (), plan.skipped)
+
+
+def check_unchanged(run: RunResult, manifest: Manifest) -> None:
+    """Refuse to go on with *run* where *manifest*, or a source of it, is not what it began with.
+
+    Raises:
+        BenchError: C10E604, with the files that were changed.
+    """
+    before = run.plan.get("files")
+    changed = changes(before if isinstance(before, Mapping) else {}, fingerprint(manifest))
+    if changed:
+        fact = f"{changed} since run `{run.run_id}` began"
+        note = "its cases would be of two versions"
+        raise BenchError(Diagnostic("C10E604", fact, notes=(note,), help="begin a new run"))
 
 
 def _environment(plan: Plan) -> Environment:
     """The machine's facts and peaks, measured in a process of their own: the probes need much memory."""
-    kernels = [batch.candidate.kernel for batch in plan.batches]
+    kernels = [case.kernel for case in plan.cases.values()]
     packages = {package for k in kernels for package in (*k.requires, *([k.arrays] if k.arrays else ()))}
     for _, answer in run_items(_PROBE, {"packages": sorted(packages)}, [0], timeout_s=60.0):
         if not isinstance(answer, Ended):
-            return Environment.from_dict(answer)
+            return read_record(Environment, answer)
     return read_environment(Path.cwd())
 
 
@@ -79,24 +84,24 @@ def run_plan(
 
     From its first record on, the run is the latest of its parent folder.
     """
-    journal.append(run.start_record())
+    run = replace(run, exit_status=None, load_after=())
+    journal.append(run.record("run"))
     write_latest(journal.path.parent)
     for skipped in plan.skipped:
         journal.append({"kind": "skipped", **asdict(skipped)})
     cases = {case.id: case for case in run.cases}
-    for batch in plan.batches:
-        for result in _run_batch(batch, plan.digest, registry, options, progress):
+    for batch in plan.batches():
+        for result in _run_batch(batch, plan.fingerprint, registry, options, progress):
             journal.append({"kind": "case", **result.to_dict()})
             cases[result.id] = result
             progress(result)
     # Once more, since a neighbour may have been busy at the beginning.
     peaks = _environment(plan).peaks
     best = peaks.best_of(run.environment.peaks) if peaks else run.environment.peaks
-    environment = replace(run.environment, peaks=best)
     skips = {(s.operator, s.dispatch_key, s.variant): s for s in (*run.skipped, *plan.skipped)}
     return replace(
         run,
-        environment=environment,
+        environment=replace(run.environment, peaks=best),
         cases=tuple(cases.values()),
         skipped=tuple(skips.values()),
         load_after=read_load(),
@@ -106,53 +111,40 @@ def run_plan(
 def end_run(run: RunResult, exit_status: int, journal: Journal) -> RunResult:
     """*run* as ended with *exit_status*, journalled."""
     run = replace(run, exit_status=exit_status)
-    journal.append(run.end_record())
+    journal.append(run.record("end"))
     return run
 
 
 def _run_batch(
-    batch: Batch, digest: Mapping[str, str], registry: Path, options: Options, progress: Progress
+    batch: Mapping[str, Case],
+    measured: Mapping[str, str],
+    registry: Path,
+    options: Options,
+    progress: Progress,
 ) -> Iterator[CaseResult]:
     """The result of every case of a batch.
 
     Raises:
-        C10Error: the manifest is not the one that was planned for.
+        C10Error: the manifest, or a source of it, is not the one that was planned for.
     """
-    points = dict(batch.points)
-    identities = {place: batch.case_id(point) for place, point in batch.points}
+    ids = [*batch]
     job = {
         "registry": str(registry),
-        "digest": dict(digest),
-        "operator": batch.operator,
-        "dispatch_key": batch.dispatch_key,
-        "variant": batch.variant,
-        "case_ids": list(identities.items()),
+        "fingerprint": dict(measured),
+        "cases": ids,
         "time_s": options.time_s,
         "seed": options.seed,
     }
     answers = run_items(
         _WORKER,
         job,
-        list(points),
+        range(len(ids)),
         timeout_s=options.timeout_s,
-        begins=lambda place: progress(identities[place]),
+        begins=lambda number: progress(ids[number]),
     )
-    for place, answer in answers:
+    for number, answer in answers:
         if isinstance(answer, Ended):
-            yield _failed(batch, points[place], answer)
+            status: Status = "timeout" if answer.timed_out else "crashed"
+            yield replace(batch[ids[number]].result, status=status, code="C10E606", reason=answer.reason)
         else:
             yield CaseResult.from_dict(answer)
-
-
-def _failed(batch: Batch, point: CasePoint, ended: Ended) -> CaseResult:
-    return CaseResult(
-        batch.operator,
-        batch.dispatch_key,
-        batch.variant,
-        point.case.name,
-        point.values,
-        point.dtype,
-        "timeout" if ended.timed_out else "crashed",
-        code="C10E606",
-        reason=ended.reason,
-    )

@@ -17,8 +17,6 @@ from c10cli.schema.model import FunctionSchema
 from c10cli.verify.checked import end_copies_of
 from c10cli.verify.inputs import Arguments, copy_tensors
 
-__all__ = ["make_operator", "make_rounds"]
-
 
 def make_operator(schema: FunctionSchema, bound: BoundKernel, dispatch_key: str) -> OperatorHandle:
     """An operator in a dispatcher of its own, whose one kernel is *bound*."""

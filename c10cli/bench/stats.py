@@ -13,23 +13,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-__all__ = [
-    "Difference",
-    "Interval",
-    "bootstrap_medians",
-    "difference_of_medians",
-    "draw_median",
-    "median",
-    "median_absolute_deviation",
-    "median_interval",
-    "noise_percent",
-    "outlier_counts",
-    "paired_difference",
-    "percentile",
-    "quartiles",
-    "standard_error",
-]
-
 # Makes the median absolute deviation of a normal sample its standard deviation.
 _NORMAL_SCALE: Final = 1.482602218505602
 _TWO_SIDED_95: Final = 1.959963984540054
@@ -158,12 +141,6 @@ def standard_error(values: Sequence[float]) -> float:
     half_width = _TWO_SIDED_95 * math.sqrt(len(data)) / 2
     rank = max(1, round((len(data) + 1) / 2 - half_width))
     return (data[-rank] - data[rank - 1]) / (2 * _TWO_SIDED_95)
-
-
-def difference_of_medians(values: Sequence[float], baseline: Sequence[float]) -> Difference:
-    """The median of *values* minus that of *baseline*, two independent samples."""
-    error = math.hypot(standard_error(values), standard_error(baseline))
-    return Difference(median(values) - median(baseline), error)
 
 
 def paired_difference(values: Sequence[float], baseline: Sequence[float]) -> Difference:

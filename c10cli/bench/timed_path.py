@@ -20,8 +20,6 @@ from c10cli.verify.checked import call_checked
 from c10cli.verify.inputs import Arguments, copy_tensors, make_arguments
 from c10cli.verify.reference import Expectation, expect_of, find_differences
 
-__all__ = ["TimedPath"]
-
 
 class TimedPath:
     """A call through the dispatcher, and the arguments of all its rounds.

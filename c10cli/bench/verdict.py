@@ -12,8 +12,6 @@ from typing import Final, Literal
 from c10cli.bench.stats import draw_median, percentile
 from c10cli.errors import BenchError, Diagnostic
 
-__all__ = ["Comparison", "Verdict", "compare_pairs"]
-
 Verdict = Literal["faster", "slower", "same", "inconclusive"]
 
 _FEWEST_PAIRS: Final = 10

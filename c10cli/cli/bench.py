@@ -6,7 +6,6 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,8 @@ from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command
 if TYPE_CHECKING:
     from c10cli.bench.plan import Plan
     from c10cli.bench.result import RunResult
-    from c10cli.bench.run import Options, Progress
+    from c10cli.bench.run import Progress
     from c10cli.manifest.link import Registry
-
-# What a report folder holds.
-_NATIVE, _INTERCHANGE, _MARKDOWN = "result.json", "pytest-benchmark.json", "report.md"
 
 
 @c10_command("bench")
@@ -59,64 +55,52 @@ def command(
 
     Example: c10 bench softmax CPU/numba --time 1
     """
-    from c10cli.bench.journal import Journal
+    from c10cli.bench.journal import Journal, make_run_folder
     from c10cli.bench.plan import make_plan
     from c10cli.bench.run import Options, end_run, run_plan, start_run
+    from c10cli.report.formats import write_reports
 
     if resume == "":  # a variable of a script that is not set, not a wish for a new run
         raise click.UsageError("--resume is given without a run; name its folder, or `latest`")
     registry = session.load()
-    path = registry.manifest.path
+    run, path = None, registry.manifest.path
     if resume:
-        folder, run, plan, settings = _resumed(ctx, registry, output, resume, select, options)
-    else:
-        settings = Options(**options)
-        plan = make_plan(registry, select)
-        folder, run = start_run(output, plan, settings, shlex.join(["c10", *sys.argv[1:]]), path)
-        run = replace(run, plan={**run.plan, "select": list(select)})
-    if resume and not plan.case_count:
+        folder, run = _begun(registry, output, resume)
+        select, options = _as_before(ctx, run, select, options)
+    done = {case.id for case in run.cases if case.status == "ok"} if run else ()
+    plan, settings = make_plan(registry, select, done=done), Options(**options)
+    if run and not plan.cases:
         click.echo(f"nothing is left to measure in {folder}", err=True)
-        if not _is_reported(folder, run):
-            _write_reports(folder, run)
-        _show(session, folder, run)
-        return run.exit_status or 0
-    with _kept(folder, session.registry), Journal(folder) as journal, _progress(session, plan) as progress:
-        run = run_plan(run, plan, path, settings, journal, progress)
-        run = end_run(run, _exit_status(run), journal)
-    _write_reports(folder, run)
+    else:
+        folder = folder if run else make_run_folder(output)
+        with (
+            _kept(folder, session.registry),
+            Journal(folder) as journal,
+            _progress(session, plan) as progress,
+        ):
+            asked = {"command": shlex.join(["c10", *sys.argv[1:]]), "select": list(select)}
+            run = run or start_run(folder.name, plan, settings, path, **asked)
+            run = run_plan(run, plan, path, settings, journal, progress)
+            run = end_run(run, _exit_status(run), journal)
+    write_reports(run, folder)
     _show(session, folder, run)
     return run.exit_status or 0
 
 
-def _resumed(
-    ctx: click.Context,
-    registry: Registry,
-    output: Path,
-    name: str,
-    select: tuple[str, ...],
-    options: dict[str, Any],
-) -> tuple[Path, RunResult, Plan, Options]:
-    """The folder of the run *name*, what of it holds, what is left of its plan, and how it measures.
+def _begun(registry: Registry, output: Path, name: str) -> tuple[Path, RunResult]:
+    """The folder of the run *name*, and what its journal holds.
 
     Raises:
-        BenchError: C10E603, there is no such run; C10E604, it is of another registry.
-        click.UsageError: the command line gives a selection or other options.
+        BenchError: C10E603, there is no such run; C10E604, what it measures was changed since.
     """
     from c10cli.bench.journal import find_run_folder, read_journal
-    from c10cli.bench.plan import make_plan
     from c10cli.bench.result import RunResult
-    from c10cli.bench.resume import check_same_registry, earlier_cases
-    from c10cli.bench.run import Options
+    from c10cli.bench.run import check_unchanged
 
     folder = find_run_folder(output, name)
     run = RunResult.from_records(read_journal(folder))
-    check_same_registry(run, registry.manifest)
-    select, options = _as_before(ctx, run, select, options)
-    earlier = earlier_cases(run, registry.manifest)
-    plan = make_plan(registry, select, done=earlier.done)
-    for line in earlier.told(plan):
-        click.echo(line, err=True)
-    return folder, earlier.without_lost(run, plan), plan, Options(**options)
+    check_unchanged(run, registry.manifest)
+    return folder, run
 
 
 def _as_before(
@@ -179,7 +163,7 @@ def _progress(session: Session, plan: Plan) -> Iterator[Progress]:
     described = TextColumn("{task.description}", markup=False)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), described)
     with Bar(*columns, console=session.console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=plan.case_count)
+        task = bar.add_task("starting", total=len(plan.cases))
 
         def show(event: Any) -> None:
             if isinstance(event, str):
@@ -188,32 +172,6 @@ def _progress(session: Session, plan: Plan) -> Iterator[Progress]:
                 bar.advance(task)
 
         yield show
-
-
-def _native(run: RunResult) -> str:
-    import json
-
-    return json.dumps(run.to_dict(), indent=1) + "\n"
-
-
-def _is_reported(folder: Path, run: RunResult) -> bool:
-    """Whether the reports in *folder* are there, and of *run* as it is."""
-    try:
-        return (folder / _MARKDOWN).exists() and (folder / _NATIVE).read_text(encoding="utf-8") == _native(
-            run
-        )
-    except (OSError, ValueError):
-        return False
-
-
-def _write_reports(folder: Path, run: RunResult) -> None:
-    from c10cli.files import write_atomic
-    from c10cli.report.markdown import render_markdown
-    from c10cli.report.pytest_benchmark import render_pytest_benchmark
-
-    write_atomic(folder / _NATIVE, _native(run))
-    write_atomic(folder / _INTERCHANGE, render_pytest_benchmark(run))
-    write_atomic(folder / _MARKDOWN, render_markdown(run))
 
 
 def _show(session: Session, folder: Path, run: RunResult) -> None:
@@ -228,4 +186,4 @@ def _show(session: Session, folder: Path, run: RunResult) -> None:
     # Off a terminal nothing is left out; on one, wide lines are hard to follow.
     width = session.console().width
     session.echo_view(make_bench_view(run, min(width, 160) if sys.stdout.isatty() else width))
-    session.echo(f"\nreport: {folder / _MARKDOWN}")
+    session.echo(f"\nreport: {folder / 'report.md'}")

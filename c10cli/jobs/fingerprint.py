@@ -115,9 +115,3 @@ def _hashed(data: bytes) -> str:
 def _listed(names: Iterable[str]) -> str:
     *first, last = sorted(f"`{name}`" for name in names)
     return f"{', '.join(first)} and {last} were" if first else f"{last} was"
-
-
-def file_digests(manifest: Manifest) -> dict[str, str]:
-    """The digests of the documents alone; until `--resume` asks for all of `fingerprint`."""
-    found = fingerprint(manifest)
-    return {name: digest for name, digest in found.items() if name.endswith((".yaml", ".yml"))}

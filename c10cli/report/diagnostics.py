@@ -7,49 +7,40 @@ character never raise, since that would hide the finding itself.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
-from typing import Final, Literal
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from c10cli.errors import Diagnostic, Span
-
-__all__ = ["render_diagnostic", "render_diagnostics"]
-
-Format = Literal["full", "concise"]
 
 MAX_WIDTH: Final = 100  # of the shown piece of a line
 _TAB: Final = "    "
 _CUT: Final = "..."
 _JOINERS: Final = "\u200c\u200d"  # parts of words and emoji; other format characters turn text around
 
-_RESET: Final = "\x1b[0m"
-_BOLD: Final = "\x1b[1m"
-_COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "help": "\x1b[1;36m"}
+_STYLES: Final = {"error": "1;31", "warning": "1;33", "frame": "1;34", "help": "1;36", "bold": "1"}
+
+# Gives a text in one of the styles, or as it is.
+_Paint = Callable[[str, str], str]
 
 
-def render_diagnostics(
-    diagnostics: Iterable[Diagnostic], format: Format = "full", *, color: bool = False
-) -> str:
-    """All of *diagnostics*, one per line or with an empty line between them; no line break at the end."""
-    separator = "\n" if format == "concise" else "\n\n"
-    return separator.join(render_diagnostic(diagnostic, format, color=color) for diagnostic in diagnostics)
+def render_diagnostics(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
+    """All of *diagnostics*, with an empty line between them; no line break at the end."""
+    return "\n\n".join(render_diagnostic(diagnostic, color=color) for diagnostic in diagnostics)
 
 
-def render_diagnostic(diagnostic: Diagnostic, format: Format = "full", *, color: bool = False) -> str:
+def render_diagnostic(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """One finding; *color* adds ANSI colours, which only repeat what the text says."""
-    paint = _Paint(color)
-    head = f"{diagnostic.severity}[{diagnostic.code}]"
-    message = _clean(diagnostic.message)
-    if format == "concise":
-        where = f"{_clean(str(diagnostic.span))}: " if diagnostic.span else ""
-        return f"{where}{paint(diagnostic.severity, head)} {message}"
-    lines = [f"{paint(diagnostic.severity, head)}{paint.bold(': ' + message)}"]
-    gutter = len(str(diagnostic.span.line)) if diagnostic.span else 1
-    where = str(diagnostic.span) if diagnostic.span else diagnostic.place
+    paint = _painted if color else _plain
+    head = paint(diagnostic.severity, f"{diagnostic.severity}[{diagnostic.code}]")
+    lines = [head + paint("bold", f": {_clean(diagnostic.message)}")]
+    span = diagnostic.span
+    gutter = len(str(span.line)) if span else 1
+    where = str(span) if span else diagnostic.place
     if where:
         lines.append(f"{' ' * gutter}{paint('frame', '-->')} {_clean(where)}")
-    if diagnostic.span and diagnostic.span.line_text is not None:
-        lines += _snippet(diagnostic, diagnostic.span, gutter, paint)
-    if diagnostic.span and diagnostic.place:
+    if span and span.line_text is not None:
+        lines += _snippet(diagnostic, span, gutter, paint)
+    if span and diagnostic.place:
         lines.append(_remark("in", diagnostic.place, gutter, paint))
     lines += [_remark("note", note, gutter, paint) for note in diagnostic.notes]
     if diagnostic.advice:
@@ -57,19 +48,12 @@ def render_diagnostic(diagnostic: Diagnostic, format: Format = "full", *, color:
     return "\n".join(lines)
 
 
-class _Paint:
-    """Wraps text in a colour, or leaves it."""
+def _painted(style: str, text: str) -> str:
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
-    __slots__ = ("enabled",)
 
-    def __init__(self, enabled: bool) -> None:
-        self.enabled = enabled
-
-    def __call__(self, style: str, text: str) -> str:
-        return f"{_COLORS[style]}{text}{_RESET}" if self.enabled else text
-
-    def bold(self, text: str) -> str:
-        return f"{_BOLD}{text}{_RESET}" if self.enabled else text
+def _plain(_style: str, text: str) -> str:
+    return text
 
 
 def _snippet(diagnostic: Diagnostic, span: Span, gutter: int, paint: _Paint) -> list[str]:
@@ -87,7 +71,7 @@ def _snippet(diagnostic: Diagnostic, span: Span, gutter: int, paint: _Paint) -> 
 def _remark(kind: str, text: str, gutter: int, paint: _Paint) -> str:
     """A note or help; further lines are set under its first."""
     first, *rest = _clean(text, keep_breaks=True).split("\n")
-    word = paint("help", kind) if kind == "help" else paint.bold(kind)
+    word = paint("help" if kind == "help" else "bold", kind)
     head = f"{' ' * gutter} {paint('frame', '=')} {word}: "
     indent = " " * (gutter + len(f" = {kind}: "))
     return "\n".join([head + first, *(indent + line for line in rest)])

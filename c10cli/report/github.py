@@ -7,8 +7,6 @@ from typing import Literal
 
 from c10cli.errors import Span
 
-__all__ = ["annotation"]
-
 _IN_TEXT = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"))
 _IN_PLACE = (*_IN_TEXT, (":", "%3A"), (",", "%2C"))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
 
 from c10cli.bench.environment import Environment, Peaks
 from c10cli.bench.ladder import RUNGS, STEPS, ladder_steps
 from c10cli.bench.quality import check_run
 from c10cli.bench.result import CaseResult, RunResult
-from c10cli.bench.stats import median
 from c10cli.report.tables import (
     Column,
     case_columns,
@@ -18,8 +18,6 @@ from c10cli.report.tables import (
     skipped_lines,
 )
 from c10cli.report.units import render_difference, render_ns, render_rate
-
-__all__ = ["render_markdown"]
 
 
 def render_markdown(run: RunResult) -> str:
@@ -73,7 +71,6 @@ def _machine_lines(environment: Environment) -> list[str]:
         "governor": environment.governor,
         "turbo": environment.turbo,
         "load before": " ".join(f"{load:.2f}" for load in environment.load),
-        "watched by": ", ".join(environment.observers),
         "commit": _commit_text(environment),
         "clock": _clock_text(environment),
         "peaks": _peaks_text(environment.peaks),

@@ -17,8 +17,6 @@ from c10cli.bench.environment import Environment
 from c10cli.bench.result import FORMAT, CaseResult, RunResult
 from c10cli.bench.stats import outlier_counts, quartiles
 
-__all__ = ["pytest_benchmark_data", "render_pytest_benchmark"]
-
 _NS_PER_S: Final = 1e9
 
 

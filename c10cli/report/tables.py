@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,22 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from c10cli.bench.quality import check_run
 from c10cli.bench.result import CaseResult, RunResult, Skipped
+from c10cli.errors import counted
 from c10cli.report.units import render_difference, render_ns, render_number, render_percent
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
-
-__all__ = [
-    "Column",
-    "case_columns",
-    "failed_lines",
-    "group_by_operator",
-    "headline",
-    "make_bench_view",
-    "render_bench",
-    "skipped_lines",
-]
 
 _GAP: Final = 2
 _NONE: Final = "-"
@@ -55,12 +44,11 @@ class Column:
 def headline(run: RunResult) -> str:
     """What was measured and how it ended, in one line."""
     operators = len({case.operator for case in run.cases})
-    count = len(run.cases)
-    parts = [f"{count} case{'s' * (count != 1)} of {operators} operator{'s' * (operators != 1)}"]
+    parts = [f"{counted(len(run.cases), 'case')} of {counted(operators, 'operator')}"]
     statuses = [case.status for case in run.cases]
     parts += [f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)]
     if run.skipped:
-        parts.append(f"{len(run.skipped)} kernel{'s' * (len(run.skipped) != 1)} skipped")
+        parts.append(f"{counted(len(run.skipped), 'kernel')} skipped")
     return ", ".join(parts)
 
 
@@ -86,7 +74,7 @@ def case_columns(cases: Sequence[CaseResult], run: RunResult) -> list[Column]:
         column("kernel", lambda case: _joined("/", case.dispatch_key, case.variant), number=False),
         column("dtype", lambda case: case.dtype or _NONE, number=False),
         column("shapes", lambda case: case.shapes or _NONE, number=False, rank=7),
-        column("time", _time_text),
+        column("time", lambda case: _optional(case.median_ns, render_ns)),
         column("±", _uncertainty_text, rank=3),
         column("noise", lambda case: _optional(case.noise_percent, render_percent), rank=4),
         column("GB/s", lambda case: _optional(case.gb_per_s, render_number), rank=6),
@@ -104,10 +92,6 @@ def _joined(separator: str, *parts: str) -> str:
 def _case_text(case: CaseResult) -> str:
     sizes = " ".join(f"{name}={value}" for name, value in case.point.items())
     return _joined(" ", case.case, sizes)
-
-
-def _time_text(case: CaseResult) -> str:
-    return _optional(case.median_ns, render_ns)
 
 
 def _uncertainty_text(case: CaseResult) -> str:
@@ -211,13 +195,3 @@ def _fitting(columns: list[Column], operators: Sequence[str], width: int) -> lis
         if needed <= width or not least.rank:
             return kept
         kept.remove(least)
-
-
-def render_bench(run: RunResult, width: int = 100) -> str:
-    """The run as plain text of at most *width* columns."""
-    from rich.console import Console
-
-    text = io.StringIO()
-    console = Console(file=text, width=width, color_system=None, force_terminal=False, legacy_windows=False)
-    console.print(make_bench_view(run, width))
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"

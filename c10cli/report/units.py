@@ -7,10 +7,7 @@ from typing import Final
 
 from c10cli.bench.stats import Difference
 
-__all__ = ["render_bytes", "render_difference", "render_ns", "render_number", "render_percent", "render_rate"]
-
 _NS_UNITS: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
-_BYTE_UNITS: Final = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
 _RATE_UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _UNKNOWN: Final = "?"
 
@@ -30,13 +27,6 @@ def render_number(value: float) -> str:
 def render_ns(time_ns: float) -> str:
     """A time as ``12.3 ns``, ``4.56 µs``, ``7.89 ms`` or ``1.20 s``."""
     return _with_unit(time_ns, _NS_UNITS)
-
-
-def render_bytes(size_bytes: float) -> str:
-    """A size as ``512 B`` or ``1.50 MiB``."""
-    if size_bytes == int(size_bytes) and abs(size_bytes) < 1000:
-        return f"{int(size_bytes)} B"
-    return _with_unit(size_bytes, _BYTE_UNITS)
 
 
 def render_rate(amount_per_s: float, unit: str) -> str:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from c10cli import BenchError, ManifestError
+from c10cli import ManifestError
 from c10cli.arrays import placement
 from c10cli.bench import rungs
 from c10cli.bench.case_job import prepare
@@ -113,22 +113,18 @@ def measure(tmp_path_factory):
     (folder / "registry.yaml").write_text(REGISTRY.format(names=", k.py:".join(NAMES)), encoding="utf-8")
 
     path = folder / "registry.yaml"
-    digest = fingerprint(require_manifest(path))
+    measured = fingerprint(require_manifest(path))
 
-    def measure(variant, place=0, operator="t::f", **fields):
+    def measure(variant, case="small[n=2]", operator="t::f", fingerprint=measured):
+        case = case if operator == "t::f" else "small"
         job = {
             "registry": str(path),
-            "digest": digest,
-            "case_ids": [],
-            "operator": operator,
-            "dispatch_key": "CPU",
-            "variant": variant,
-            "items": [place],
+            "fingerprint": fingerprint,
+            "cases": ["of another kernel", f"{operator}/CPU/{variant}/{case}/float32"],
             "time_s": 0.001,
             "seed": 0,
-            **fields,
         }
-        return CaseResult.from_dict(prepare(job)(place))
+        return CaseResult.from_dict(prepare(job)(1))
 
     return measure
 
@@ -139,7 +135,7 @@ def test_a_right_kernel_has_times_for_every_rung_and_the_facts_of_its_case(measu
     assert (case.shapes, case.bytes, case.flops) == ("float32[2, 3]", 48.0, 6.0)
     assert set(case.ladder) == {"null", "direct", "lookup", "dispatch", "call"}
     assert case.samples == case.ladder["call"]
-    assert len(case.samples.chunks_ns) >= 3
+    assert len(case.samples.samples_ns) >= 3
     assert case.median_ns > 0
     assert case.max_rss_bytes > 1 << 20
     assert case.checks == {"before": "ok", "after": "ok", "against": "reference", "follows": "ok"}
@@ -201,27 +197,19 @@ def test_a_cost_without_a_value_leaves_the_time_and_is_told(measure):
     assert case.checks["cost"] == "a cost is a finite number from 0 up, and `0 - 1` gives -1"
 
 
-def test_another_case_at_the_place_is_refused(measure):
-    with pytest.raises(BenchError) as caught:
-        measure("right", case_ids=[(0, "t::f/CPU/right/small[n=3]/float32")])
-    assert caught.value.code == "C10E604"
-    with pytest.raises(BenchError, match="the manifest has no case where"):
-        measure("right", case_ids=[(99, "t::f/CPU/right/small[n=3]/float32")])
-
-
 def test_a_manifest_that_was_edited_since_the_plan_is_refused(measure):
     with pytest.raises(ManifestError) as caught:
-        measure("right", digest={})
+        measure("right", fingerprint={})
     assert caught.value.code == "C10E101"
 
 
 def test_inputs_larger_than_memory_are_out_of_memory(measure):
-    case = measure("right", place=1)
+    case = measure("right", case="huge")
     assert (case.status, case.code) == ("out-of-memory", "C10E110")
 
 
 def test_inputs_that_cannot_be_made_are_told(measure):
-    case = measure("right", place=2)
+    case = measure("right", case="broken")
     assert (case.status, case.code, case.case) == ("skipped", "C10E110", "broken")
 
 
@@ -245,12 +233,6 @@ def test_tensors_that_cannot_be_made_are_no_fault_of_the_kernel(
     case = measure("right", operator="t::g")
     assert (case.status, case.code, case.samples) == (status, code, None)
     assert str(error) in case.reason
-
-
-def test_a_case_says_which_sources_it_was_measured_from(measure):
-    own = {name for name in measure("right").sources if not name.startswith("..")}
-    assert own == {"k.py"}
-    assert measure("right", place=2).sources == {}
 
 
 def test_without_a_reference_that_is_said_beside_the_time(measure):

@@ -3,7 +3,6 @@ import subprocess
 import sys
 from dataclasses import asdict, replace
 
-import numpy as np
 import pytest
 
 from c10cli.bench import environment as module
@@ -13,11 +12,11 @@ from c10cli.bench.environment import (
     Environment,
     Peaks,
     max_rss_bytes,
-    measure_rate,
     read_commit,
     read_environment,
     read_load,
 )
+from c10cli.bench.record import read_record
 
 PEAKS = Peaks(copies=((1_000, 80e9), (10_000, 100e9), (1_000_000, 20e9)), matmul_flops_per_s=200e9)
 
@@ -42,22 +41,14 @@ def test_the_environment_survives_json(here):
         peaks=PEAKS,
         clock=ClockQuality(1, 50),
         commit=Commit("ab", "2025-01-01T00:00:00Z", "main", True),
-        observers=("tracer",),
         load=(0.5, 0.25, 0.125),
     )
-    assert Environment.from_dict(json.loads(json.dumps(asdict(full)))) == full
+    assert read_record(Environment, json.loads(json.dumps(asdict(full)))) == full
 
 
 def test_optional_facts_may_be_missing_from_the_file(here):
     data = {name: value for name, value in asdict(here).items() if name not in ("peaks", "load", "commit")}
-    assert Environment.from_dict(data) == replace(here, load=(), commit=None)
-
-
-def test_a_package_is_named_only_once_loaded(monkeypatch):
-    monkeypatch.delitem(sys.modules, "torch", raising=False)
-    monkeypatch.setitem(sys.modules, "cupy", type("cupy", (), {"__version__": "99.1"}))
-    assert module._loaded_packages()["cupy"] == "99.1"
-    assert "torch" not in module._loaded_packages()
+    assert read_record(Environment, data) == replace(here, load=(), commit=None)
 
 
 def test_variables_that_change_times_are_kept_and_others_are_not():
@@ -126,22 +117,6 @@ def test_the_most_memory_so_far_is_above_what_an_interpreter_needs():
     assert max_rss_bytes() > 4 << 20
 
 
-def test_a_missing_status_file_gives_no_memory(tmp_path):
-    assert module._status_bytes(str(tmp_path / "missing"), "VmHWM") is None
-
-
-def test_a_rate_is_that_of_the_best_call_after_the_first():
-    costs = iter([1, 500, 200, 400, 400])
-    now = 0
-
-    def body():
-        nonlocal now
-        now += next(costs)
-
-    # 1 ns is not counted; 500, 200, 400 fill 1000 ns.
-    assert measure_rate(body, 6.0, time_ns=1000, clock=lambda: now) == pytest.approx(6.0 / 200e-9)
-
-
 @pytest.mark.parametrize(
     ("bytes_moved", "flops", "time_s", "percent"),
     [
@@ -158,51 +133,3 @@ def test_per_cent_of_peak_is_the_time_that_the_peaks_need(bytes_moved, flops, ti
     assert PEAKS.percent(bytes_moved=bytes_moved, flops=flops, time_s=time_s) == (
         None if percent is None else pytest.approx(percent)
     )
-
-
-def test_peaks_are_found_by_probes_of_copies_and_a_product(monkeypatch):
-    monkeypatch.setattr(module, "_PROBE_NS", 0)
-    monkeypatch.setattr(module, "_COPY_FOOTPRINTS", (4096, 8192))
-    monkeypatch.setattr(module, "_MATMUL_SIZE", 8)
-    peaks = module.measure_peaks()
-    assert [footprint for footprint, _ in peaks.copies] == [4096, 8192]
-    assert peaks.memory_bytes_per_s == peaks.copies[-1][1] > 0
-    assert peaks.matmul_flops_per_s > 0
-
-
-def test_a_peak_is_the_better_of_two_rounds(monkeypatch):
-    copies, products = iter([10.0, 40.0, 20.0, 30.0]), iter([5.0, 6.0])
-    monkeypatch.setattr(module, "_COPY_FOOTPRINTS", (4096, 8192))
-    monkeypatch.setattr(module, "_measure_copy", lambda *_: next(copies))
-    monkeypatch.setattr(module, "_measure_matmul", lambda *_: next(products))
-    assert module.measure_peaks() == Peaks(((4096, 20.0), (8192, 40.0)), 6.0)
-
-
-@pytest.mark.parametrize(
-    ("rates", "threads", "expected"), [([3.0, 7.0], 4, 7.0), ([9.0, 7.0], 4, 9.0), ([3.0], 1, 3.0)]
-)
-def test_a_copy_is_made_by_one_thread_and_by_all_and_the_faster_counts(monkeypatch, rates, threads, expected):
-    given = iter(rates)
-
-    def measure(body, work, clock):
-        body()
-        assert work == 4096.0
-        return next(given)
-
-    monkeypatch.setattr(module, "measure_rate", measure)
-    assert module._measure_copy(4096, threads, clock=lambda: 0) == expected
-    assert next(given, None) is None
-
-
-def test_threads_copy_the_whole_array_between_them(monkeypatch):
-    copied = []
-
-    def copyto(target, source):
-        np_copyto(target, source)
-        copied.append(target.size)
-
-    np_copyto = np.copyto
-    monkeypatch.setattr(np, "copyto", copyto)
-    monkeypatch.setattr(module, "measure_rate", lambda body, work, clock: (body(), work)[1])
-    module._measure_copy(4096, 3, clock=lambda: 0)
-    assert sorted(copied) == [170, 171, 171, 512]

@@ -1,8 +1,5 @@
-import pytest
-
-from c10cli.bench.ladder import RUNGS, ladder_steps, measure_ladder
-from c10cli.bench.sampling import Budget, Samples
-from c10cli.errors import InternalError
+from c10cli.bench.ladder import RUNGS, ladder_steps
+from c10cli.bench.sampling import Budget, Samples, measure_together
 
 
 class FakeClock:
@@ -29,16 +26,11 @@ def test_every_rung_is_sampled_in_every_turn():
     clock, log = FakeClock(), []
     costs = {"null": 40, "direct": 5_000, "lookup": 90, "dispatch": 100, "call": 5_060}
     rounds = {rung: fake_round(clock, cost, log, rung) for rung, cost in costs.items()}
-    ladder = measure_ladder(rounds, Budget(min_samples=20, max_samples=20), clock=clock)
+    ladder = measure_together(rounds, Budget(min_samples=20, max_samples=20), clock=clock)
     assert tuple(ladder) == RUNGS
     assert [samples.per_call_ns[0] for samples in ladder.values()] == list(costs.values())
     last = [name for name, _ in log[-100:]]
     assert all(sorted(last[i : i + 5]) == sorted(RUNGS) for i in range(0, 100, 5))
-
-
-def test_a_rung_of_another_name_is_a_bug_of_ours():
-    with pytest.raises(InternalError, match="sideways"):
-        measure_ladder({"sideways": lambda iterations: iterations})
 
 
 def test_the_dispatcher_costs_what_a_dispatched_empty_kernel_takes_beyond_an_empty_call():

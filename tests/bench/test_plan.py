@@ -30,7 +30,7 @@ def registry(tmp_path_factory):
 
 
 def ids(plan):
-    return [batch.case_id(point) for batch in plan.batches for _, point in batch.points]
+    return [*plan.cases]
 
 
 def small(variant):
@@ -40,16 +40,11 @@ def small(variant):
 def test_a_plan_holds_every_timed_case_of_every_kernel_with_a_device(registry):
     plan = make_plan(registry)
     assert ids(plan) == small("fast") + small("plain")
-    assert plan.case_count == 8
-    assert plan.case_ids() == {*small("fast"), *small("plain")}
+    assert all(case.result.id == identity for identity, case in plan.cases.items())
 
 
 def test_a_batch_is_one_kernel(registry):
-    batches = make_plan(registry).batches
-    assert [(b.operator, b.dispatch_key, b.variant) for b in batches] == [
-        ("t::add", "CPU", "fast"),
-        ("t::add", "CPU", "plain"),
-    ]
+    assert [[*batch] for batch in make_plan(registry).batches()] == [small("fast"), small("plain")]
 
 
 def test_kernels_that_cannot_run_here_are_left_out_with_the_reason(registry):
@@ -75,7 +70,7 @@ def test_parts_of_an_id_and_patterns_for_all_of_it_select(registry, select, expe
 
 def test_selecting_only_what_cannot_run_gives_a_plan_of_skips(registry):
     plan = make_plan(registry, ["mul"])
-    assert plan.batches == ()
+    assert plan.cases == {}
     assert [s.variant for s in plan.skipped] == ["lost"]
 
 
@@ -85,7 +80,7 @@ def test_what_was_done_before_is_left_out(registry):
 
 
 def test_when_all_was_done_before_nothing_is_left_and_nothing_is_wrong(registry):
-    assert make_plan(registry, ["fast"], done=small("fast")).case_count == 0
+    assert make_plan(registry, ["fast"], done=small("fast")).cases == {}
 
 
 @pytest.mark.parametrize("pattern", ["adn", "add/fast*", "float3?"])
@@ -113,15 +108,12 @@ def test_a_registry_without_timed_cases_is_refused(tmp_path):
     assert caught.value.diagnostics[0].help == "add `cases:` to the operators"
 
 
-def test_points_whose_values_are_equal_keep_places_of_their_own(tmp_path):
+def test_points_whose_values_are_equal_are_cases_of_their_own(tmp_path):
     path = tmp_path / "registry.yaml"
     path.write_text(REGISTRY.replace("sweep: {n: [1, 2]}", "sweep: {n: [1, true, 1.0]}"), encoding="utf-8")
-    (batch, _) = make_plan(load_registry(path), ["add"], done=small("fast")[:1]).batches
-    assert [place for place, _ in batch.points] == [1, 2, 3, 4, 5]
-    assert [batch.case_id(point) for _, point in batch.points][1:3] == [
-        "t::add/CPU/fast/small[n=True]/float32",
-        "t::add/CPU/fast/small[n=True]/float64",
-    ]
+    cases = make_plan(load_registry(path), ["add/CPU/fast"], done=small("fast")[:1]).cases
+    assert {repr(case.point.values["n"]) for case in cases.values()} == {"1", "True", "1.0"}
+    assert len(cases) == 5
 
 
 def test_two_cases_of_one_id_are_refused(tmp_path):

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from c10cli import ManifestError, load_registry
+from c10cli import BenchError, ManifestError, load_registry
 from c10cli.bench import run as module
 from c10cli.bench.environment import read_environment
-from c10cli.bench.journal import JOURNAL_NAME, Journal, find_run_folder, read_journal
+from c10cli.bench.journal import JOURNAL_NAME, Journal, find_run_folder, make_run_folder, read_journal
 from c10cli.bench.plan import Plan, make_plan
 from c10cli.bench.result import CaseResult, RunResult
-from c10cli.bench.run import Options, run_plan, start_run
+from c10cli.bench.run import Options, check_unchanged, run_plan, start_run
 from c10cli.jobs.child import Ended
-from c10cli.jobs.fingerprint import file_digests
+from c10cli.jobs.fingerprint import fingerprint
 
 KERNELS = """\
 import ctypes, os, subprocess, sys, threading, time
@@ -101,7 +101,8 @@ def measure(path, folder, select=(), earlier=None, events=None):
     plan = make_plan(load_registry(path), select, done=done)
     run = earlier
     if run is None:
-        folder, run = start_run(folder, plan, QUICK, "c10 bench", path)
+        folder = make_run_folder(folder)
+        run = start_run(folder.name, plan, QUICK, path, command="c10 bench")
     with Journal(folder) as journal:
         return run_plan(run, plan, path, QUICK, journal, (events if events is not None else []).append)
 
@@ -167,8 +168,7 @@ def test_the_start_says_what_was_asked_for(faulty):
         "seed": 0,
         "command": "c10 bench",
         "registry": str(path),
-        "registry_path": os.path.realpath(path),
-        "files": file_digests(load_registry(path).manifest),
+        "files": fingerprint(load_registry(path).manifest),
         "cases": 12,
     }
     assert run.created.endswith("+00:00")
@@ -196,21 +196,6 @@ def test_going_on_measures_only_what_is_not_right_yet_and_what_was_asked_for(fau
     assert RunResult.from_records(read_journal(folder)).cases == resumed.cases
 
 
-def test_right_cases_say_what_they_were_measured_from(faulty):
-    right = [case for case in faulty[2].cases if case.status == "ok"]
-    assert {tuple(case.sources) for case in right} == {("k.py",)}
-
-
-def test_a_run_has_no_folder_before_its_machine_is_read(tmp_path, monkeypatch):
-    def interrupt(_plan):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "_environment", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        measure(write_registry(tmp_path, ["right"]), tmp_path / "reports")
-    assert list((tmp_path / "reports").iterdir()) == []
-
-
 def test_the_machine_is_read_in_a_process_of_its_own():
     environment = read_environment(module.Path.cwd())
     asked = []
@@ -221,19 +206,41 @@ def test_the_machine_is_read_in_a_process_of_its_own():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run_items", run_items)
-        assert _environment(Plan((), ())).cpu_model == "probed"
+        assert _environment(Plan({}, ())).cpu_model == "probed"
         assert asked == [("c10cli.bench.probe", {"packages": []})]
         patch.setattr(module, "run_items", lambda *_, **__: iter([(0, Ended(True, "too slow"))]))
-        assert _environment(Plan((), ())).peaks is None
+        assert _environment(Plan({}, ())).peaks is None
 
 
 _environment = module._environment
 
 
+def test_a_run_is_gone_on_with_only_while_all_it_measures_is_the_same(tmp_path):
+    path = write_registry(tmp_path, ["right"])
+    run = start_run("run-1", make_plan(load_registry(path)), QUICK, path)
+    check_unchanged(run, load_registry(path).manifest)
+    (tmp_path / "helper.py").write_text("", encoding="utf-8")
+    (tmp_path / "k.py").write_text(f"{KERNELS}# edited\n", encoding="utf-8")
+    with pytest.raises(BenchError) as caught:
+        check_unchanged(run, load_registry(path).manifest)
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "C10E604"
+    assert finding.message == "`k.py` was changed and `helper.py` was added since run `run-1` began"
+    assert finding.help == "begin a new run"
+
+
+def test_a_run_that_does_not_say_what_it_measured_is_not_gone_on_with(tmp_path):
+    registry = load_registry(write_registry(tmp_path, ["right"]))
+    run = RunResult("run-1", "then", read_environment(tmp_path))
+    with pytest.raises(BenchError, match="were added since run `run-1` began"):
+        check_unchanged(run, registry.manifest)
+
+
 def test_a_manifest_that_is_edited_during_the_run_ends_it_with_one_error(tmp_path):
     path = write_registry(tmp_path, ["right", "raises"])
     plan = make_plan(load_registry(path))
-    folder, run = start_run(tmp_path / "reports", plan, QUICK, "c10 bench", path)
+    folder = make_run_folder(tmp_path / "reports")
+    run = start_run(folder.name, plan, QUICK, path)
 
     def edit(event):
         if isinstance(event, CaseResult) and event.variant == "right":

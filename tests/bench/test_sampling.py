@@ -6,10 +6,8 @@ from c10cli.bench.sampling import (
     Budget,
     Samples,
     WarmUp,
-    WarmUpRule,
     measure_interleaved,
     measure_iterations,
-    measure_samples,
     measure_together,
     measure_warm_up,
 )
@@ -74,25 +72,24 @@ def test_a_clock_that_shows_no_time_is_refused(clock):
 
 def test_the_warm_up_ends_when_the_medians_agree(clock):
     timed = FakeRound(clock, lambda n: 1000 if n >= 6 else 2000 - 100 * n)
-    assert measure_warm_up(timed, 1, WarmUpRule(group=3, window=3), clock) == WarmUp(15, settled=True)
+    assert measure_warm_up(timed, 1, clock) == WarmUp(15, settled=True)
 
 
 def test_medians_within_one_per_cent_agree_and_further_apart_do_not(clock):
     near = FakeRound(clock, lambda n: 1000 + 10 * (n // 3 % 2))
     far = FakeRound(clock, lambda n: 1000 + 11 * (n // 3 % 2))
-    rule = WarmUpRule(max_chunks=50)
-    assert measure_warm_up(near, 1, rule, clock).settled
-    assert measure_warm_up(far, 1, rule, clock) == WarmUp(50, settled=False)
+    assert measure_warm_up(near, 1, clock, most_samples=50).settled
+    assert measure_warm_up(far, 1, clock, most_samples=50) == WarmUp(50, settled=False)
 
 
 def test_one_disturbed_chunk_does_not_prolong_the_warm_up(clock):
     timed = FakeRound(clock, lambda n: 90_000 if n == 4 else 1000)
-    assert measure_warm_up(timed, 1, WarmUpRule(), clock) == WarmUp(9, settled=True)
+    assert measure_warm_up(timed, 1, clock) == WarmUp(9, settled=True)
 
 
 def test_the_warm_up_ends_at_its_time_limit(clock):
     timed = FakeRound(clock, 1_000_000_000)
-    assert measure_warm_up(timed, 1, WarmUpRule(max_ns=2_000_000_000), clock) == WarmUp(2, settled=False)
+    assert measure_warm_up(timed, 1, clock, most_ns=2_000_000_000) == WarmUp(2, settled=False)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +123,7 @@ def test_samples_hold_chunk_times_and_iterations(clock):
     timed = FakeRound(clock, lambda n: 100 + n)
     budget = Budget(min_samples=3, max_samples=3)
     samples = measure_interleaved({"x": timed}, {"x": 8}, budget, random.Random(0), clock=clock)["x"]
-    assert samples.chunks_ns == (800, 808, 816)
+    assert samples.samples_ns == (800, 808, 816)
     assert samples.per_call_ns == (100.0, 101.0, 102.0)
 
 
@@ -145,13 +142,14 @@ def test_a_chunk_during_which_the_cpu_was_taken_is_marked(clock):
 
 def test_a_body_that_got_faster_while_warming_is_calibrated_again(clock):
     timed = FakeRound(clock, lambda n: 1000 if n < 8 else 100)
-    samples = measure_samples(timed, Budget(max_samples=20), clock=clock)
-    assert 100_000 <= samples.chunks_ns[0] <= 1_000_000
+    samples = measure_together({"x": timed}, Budget(max_samples=20), clock=clock)["x"]
+    assert 100_000 <= samples.samples_ns[0] <= 1_000_000
     assert samples.iterations == 3008
 
 
 def test_the_warm_up_is_recorded_and_not_sampled(clock):
-    samples = measure_samples(FakeRound(clock, 50_000), Budget(max_samples=20), clock=clock)
+    rounds = {"x": FakeRound(clock, 50_000)}
+    samples = measure_together(rounds, Budget(max_samples=20), clock=clock)["x"]
     assert samples == Samples(6, (300_000,) * 20, samples.disturbed, warm_up=9, settled=True)
 
 

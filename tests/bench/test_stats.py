@@ -109,13 +109,6 @@ def test_a_single_value_has_no_finite_standard_error():
     assert stats.standard_error([5]) == math.inf
 
 
-def test_errors_of_independent_medians_add_in_squares():
-    rise = range(1, 17)
-    difference = stats.difference_of_medians([10 * x for x in rise], rise)
-    assert difference.value == pytest.approx(85 - 8.5)
-    assert difference.standard_error == pytest.approx(math.hypot(10, 1) * stats.standard_error(rise))
-
-
 def test_a_paired_difference_does_not_see_what_both_share():
     baseline = [10, 500, 30, 900]
     assert stats.paired_difference([x + 3 for x in baseline], baseline) == Difference(3, 0)

@@ -12,6 +12,7 @@ import functools
 import importlib
 import inspect
 import sys
+from statistics import median
 
 import numpy
 import pytest
@@ -19,7 +20,7 @@ import pytest
 from c10cli.arrays.tensor_types import register_tensor_type
 from c10cli.bench.body import Body, make_round
 from c10cli.bench.sampling import Budget, measure_together
-from c10cli.bench.stats import median, paired_difference
+from c10cli.bench.stats import paired_difference
 from c10cli.bench.steady import steady_state
 from c10cli.dispatch.dispatcher import Dispatcher
 

@@ -3,9 +3,10 @@
 import sys
 import threading
 import time
+from statistics import median
 
 from c10cli.arrays.tensor_types import register_tensor_type
-from c10cli.bench.stats import median, percentile
+from c10cli.bench.stats import percentile
 from c10cli.dispatch.dispatcher import Dispatcher
 
 CALLS, TRIES = 100_000, 5

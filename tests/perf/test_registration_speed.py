@@ -3,8 +3,8 @@
 import sys
 import time
 import tracemalloc
+from statistics import median
 
-from c10cli.bench.stats import median
 from c10cli.dispatch.dispatcher import Dispatcher
 
 FEW, MANY, TURNS = 300, 3000, 5

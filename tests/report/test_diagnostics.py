@@ -70,15 +70,9 @@ def test_a_warning_says_so():
     assert render_diagnostic(Diagnostic("C10W651", "m")) == "warning[C10W651]: m"
 
 
-def test_concise_is_one_line():
-    expected = "registry.yaml:2:40: error[C10E204] unknown type `Tensr` in the schema of `c10::relu`"
-    assert render_diagnostic(FINDING, "concise") == expected == FINDING.concise()
-
-
-def test_several_are_parted_by_an_empty_line_or_only_a_break():
+def test_several_are_parted_by_an_empty_line():
     findings = [Diagnostic("C10E504", "a"), Diagnostic("C10E506", "b")]
     assert render_diagnostics(findings) == "error[C10E504]: a\n\nerror[C10E506]: b"
-    assert render_diagnostics(findings, "concise") == "error[C10E504] a\nerror[C10E506] b"
 
 
 def test_colour_adds_escapes_and_nothing_else():
@@ -129,8 +123,8 @@ def test_a_place_outside_the_line_still_has_a_caret(column, end_column):
     assert set(caret.strip()) == {"^"}
 
 
-@given(st.text(), st.integers(-3, 300), st.integers(-3, 300), st.text(), st.sampled_from(["full", "concise"]))
+@given(st.text(), st.integers(-3, 300), st.integers(-3, 300), st.text())
 @settings(max_examples=200, deadline=None)
-def test_rendering_never_raises_and_can_be_written_out(line, column, end_column, text, form):
+def test_rendering_never_raises_and_can_be_written_out(line, column, end_column, text):
     finding = Diagnostic("C10E102", text, Span(text, 1, column, end_column, line), text, text, (text,), text)
-    render_diagnostic(finding, form, color=True).encode("utf-8")
+    render_diagnostic(finding, color=True).encode("utf-8")

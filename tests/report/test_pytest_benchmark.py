@@ -93,7 +93,7 @@ def test_pytest_benchmark_shows_the_change_between_them(tmp_path):
 def test_the_statistics_are_those_of_pytest_benchmark_but_for_ops(count):
     from pytest_benchmark import stats as stats_module
 
-    chunks = case_of("c10::add", "numpy", 1000).samples.chunks_ns[:count]
+    chunks = case_of("c10::add", "numpy", 1000).samples.samples_ns[:count]
     chunks = (*chunks[:-1], chunks[-1] * (3 if count > 4 else 1))  # an outlier
     case = case_of("c10::add", "numpy", 0, samples=Samples(16, chunks))
     (benchmark,) = pytest_benchmark_data(replace(run_of(), cases=(case,)))["benchmarks"]

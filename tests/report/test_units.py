@@ -3,14 +3,7 @@ import math
 import pytest
 
 from c10cli.bench.stats import Difference
-from c10cli.report.units import (
-    render_bytes,
-    render_difference,
-    render_ns,
-    render_number,
-    render_percent,
-    render_rate,
-)
+from c10cli.report.units import render_difference, render_ns, render_number, render_percent, render_rate
 
 
 @pytest.mark.parametrize(
@@ -52,14 +45,6 @@ def test_numbers_have_three_significant_digits_and_no_exponent(value, text):
 )
 def test_times_take_the_unit_that_keeps_them_short(time_ns, text):
     assert render_ns(time_ns) == text
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 B"), (512, "512 B"), (1536, "1.50 KiB"), (1_048_576, "1.00 MiB"), (3 * 2**30, "3.00 GiB")],
-)
-def test_sizes_are_in_powers_of_1024(size, text):
-    assert render_bytes(size) == text
 
 
 @pytest.mark.parametrize(
