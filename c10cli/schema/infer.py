@@ -1,46 +1,92 @@
 """The schema that a Python function's annotations and defaults amount to.
 
-What comes out is always a schema that the strict dialect reads back; what
-cannot be one is refused with the parameter named.
+Plain types, optional ones, lists, tuples and the tensors of the array
+libraries are understood; anything else is refused by name.  What comes out is
+always a schema that the strict dialect reads back.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
-import linecache
-import sys
+import numbers
+import types
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
-from c10cli.errors import Diagnostic, SchemaError, Span, did_you_mean
-from c10cli.schema.annotations import Unknown, returns_of, type_of_annotation
-from c10cli.schema.literals import NoLiteral, default_of
+from c10cli.describe import callable_name, describe, describe_error
+from c10cli.errors import Diagnostic, SchemaError, did_you_mean
+from c10cli.schema.convert import Mismatch, convert
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_name, parse_schema
-from c10cli.schema.types import TENSOR, DictType, ListType, OptionalType, Type, optional
+from c10cli.schema.types import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    SCALAR,
+    STR,
+    TENSOR,
+    ListType,
+    OptionalType,
+    TupleType,
+    Type,
+    optional,
+)
 
-__all__ = ["infer_schema", "type_of"]
-
+_PLAIN: Final[tuple[tuple[object, Type], ...]] = (
+    (int, INT),
+    (float, FLOAT),
+    (bool, BOOL),
+    (str, STR),
+    (complex, COMPLEX),
+    (numbers.Number, SCALAR),
+    (Any, ANY),
+)
+# Where a class is from and its name; those of subclasses have one of these among their bases.
+_TENSORS: Final = {
+    ("numpy", "ndarray"),
+    ("torch", "Tensor"),
+    ("jax", "Array"),
+    ("cupy", "ndarray"),
+    ("scipy", "_spbase"),
+}
+_KNOWN: Final = (
+    "write an array type such as `numpy.ndarray`, `int`, `float`, `bool`, `str`, `complex`, `Any`, "
+    "`numbers.Number`, or a list, a tuple or `| None` of these"
+)
 _EMPTY: Final = inspect.Parameter.empty
-_STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
 def type_of(annotation: object) -> Type:
-    """The schema type of a Python annotation, such as ``int | None`` or ``"list[Tensor]"``.
+    """The schema type of a Python annotation, such as ``int | None`` or ``list[float]``.
 
     Raises:
         SchemaError: C10E204, no schema type stands for it.
 
-    >>> [str(type_of(t)) for t in (int | None, list[float], tuple[int, str], int | float, "npt.NDArray")]
-    ['int?', 'float[]', '(int, str)', 'Scalar', 'Tensor']
+    >>> [str(type_of(t)) for t in (int | None, list[float], tuple[int, str], tuple[bool, ...])]
+    ['int?', 'float[]', '(int, str)', 'bool[]']
     """
-    try:
-        return type_of_annotation(annotation, vars(typing))
-    except Unknown as fault:
-        raise SchemaError(Diagnostic("C10E204", fault.message, help=fault.help)) from None
+    for plain, t in _PLAIN:
+        if annotation is plain:
+            return t
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        inside = [arg for arg in args if arg is not type(None)]
+        if len(inside) == 1:
+            return optional(type_of(inside[0]))
+    if origin in (list, Sequence) or (origin is tuple and args[1:] == (Ellipsis,)):
+        return ListType(type_of(args[0]))
+    if origin is tuple:
+        return TupleType(tuple(map(type_of, args)))
+    bases = getattr(origin or annotation, "__mro__", ())
+    if any((b.__module__.partition(".")[0], b.__name__.rpartition(".")[2]) in _TENSORS for b in bases):
+        return TENSOR
+    fact = f"annotation `{inspect.formatannotation(annotation)}` has no schema type"
+    raise SchemaError(Diagnostic("C10E204", fact, help=_KNOWN))
 
 
 def infer_schema(
@@ -48,9 +94,9 @@ def infer_schema(
 ) -> FunctionSchema:
     """The schema of *function*, from its annotations and defaults.
 
-    A tuple of fixed length is returned as that many returns, a NamedTuple as
-    named ones.  A default of None makes its argument optional.  That a result
-    shares memory with an argument cannot be seen, and is not in the schema.
+    A tuple of fixed length is returned as that many returns.  A default of
+    None makes its argument optional.  That a result shares memory with an
+    argument cannot be seen, and is not in the schema.
 
     Args:
         name: the operator's; without one, the last part of the function's
@@ -62,187 +108,121 @@ def infer_schema(
             annotation (C10E204), a default (C10E205), ``*args`` (C10E207); or
             *mutates* names what cannot be written (C10E208).
 
-    >>> def scale(x: "Tensor", by: float = 2.0, *, out: "Tensor | None" = None) -> "Tensor": ...
-    >>> str(infer_schema(scale, name="demo::scale", mutates=["out"]))
-    'demo::scale(Tensor x, float by=2.0, *, Tensor(a!)? out=None) -> Tensor'
+    >>> def scale(x: list[float], by: float = 2.0, *, limit: int | None = None) -> float: ...
+    >>> str(infer_schema(scale, name="demo::scale", mutates=["x"]))
+    'demo::scale(float[](a!) x, float by=2.0, *, int? limit=None) -> float'
     """
-    return _Function(function).schema(name, mutates)
-
-
-class _Function:
-    """A function under inspection."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        # Where its annotations were written: below decorators, inside a method or an object that is called.
-        plain = inspect.unwrap(function)
-        while isinstance(plain, functools.partial):
-            plain = inspect.unwrap(plain.func)
-        plain = getattr(plain, "__func__", plain)
-        names = (getattr(f, "__name__", None) for f in (function, plain))
-        self.shown: str = next(filter(None, names), type(function).__name__)
-        if not hasattr(plain, "__code__") and not isinstance(plain, type):
-            plain = getattr(type(plain).__call__, "__wrapped__", type(plain).__call__)
-        self.plain = plain
-        self.names = {**vars(typing), **getattr(plain, "__globals__", {}), **_closure(plain)}
-
-    def schema(self, name: str | None, mutates: Sequence[str]) -> FunctionSchema:
-        """The schema called *name*."""
-        signature = self._signature()
-        arguments = tuple(self._argument(p) for p in signature.parameters.values())
-        schema = FunctionSchema(
-            self._name(name), self._mutated(arguments, mutates), self._returns(signature.return_annotation)
-        )
-        try:
-            return parse_schema(str(schema), "strict")
-        except SchemaError as error:
-            first = error.diagnostics[0]
-            note = f"it would be `{schema}`"
-            self._refuse(first.code, first.message, help=first.help, notes=(*first.notes, note), cause=error)
-
-    def _signature(self) -> inspect.Signature:
-        if inspect.iscoroutinefunction(self.plain) or inspect.isgeneratorfunction(self.plain):
-            kind = "a coroutine" if inspect.iscoroutinefunction(self.plain) else "a generator"
-            self._refuse("C10E204", f"`{self.shown}` returns {kind}", help="return the values themselves")
-        try:
-            if sys.version_info >= (3, 14):  # where names that do not resolve are no strings
-                import annotationlib
-
-                return inspect.signature(self.function, annotation_format=annotationlib.Format.FORWARDREF)
-            return inspect.signature(self.function)
-        except (TypeError, ValueError) as error:
-            message = f"`{self.shown}` has no signature that Python can see"
-            self._refuse("C10E204", message, help="wrap it in an annotated function", cause=error)
-
-    def _name(self, name: str | None) -> OperatorName:
-        if name is not None:
-            return parse_name(name)
-        module = (getattr(self.plain, "__module__", None) or "").rpartition(".")[2].strip("_")
-        if not self.shown.isidentifier():
-            message = f"`{self.shown}` is no name for an operator"
-            self._refuse("C10E203", message, help='give one: `name="ns::name"`')
-        return OperatorName(module or "unnamed", self.shown)
-
-    def _argument(self, parameter: inspect.Parameter) -> Argument:
-        name = parameter.name
-        if parameter.kind in _STARS:
-            stars = _STARS[parameter.kind]
-            message = f"`{stars}{name}` of `{self.shown}` takes any number of values"
-            self._refuse("C10E207", message, help="take a list, or name each argument")
-        if parameter.annotation is _EMPTY:
-            message = f"parameter `{name}` of `{self.shown}` has no annotation"
-            self._refuse("C10E204", message, help=f"write its type: `{name}: Tensor`")
-        t = self._type(parameter.annotation, f"parameter `{name}`")
-        has_default = parameter.default is not _EMPTY
-        default = None
-        if has_default and parameter.default is None:
-            t = optional(t)
-        elif has_default:
-            default = self._default(parameter, t)
-        is_keyword_only = parameter.kind is inspect.Parameter.KEYWORD_ONLY
-        return Argument(name, t, has_default=has_default, default=default, kwarg_only=is_keyword_only)
-
-    def _type(self, annotation: object, what: str) -> Type:
-        try:
-            return type_of_annotation(annotation, self.names)
-        except Unknown as fault:
-            self._refuse("C10E204", f"{what} of `{self.shown}`: {fault.message}", help=fault.help)
-
-    def _default(self, parameter: inspect.Parameter, t: Type) -> object:
-        try:
-            return default_of(parameter.default, t)
-        except NoLiteral as fault:
-            message = f"default of parameter `{parameter.name}` of `{self.shown}`: {fault.message}"
-            self._refuse("C10E205", message, help=fault.help)
-
-    def _returns(self, annotation: object) -> tuple[Argument, ...]:
-        if annotation is _EMPTY:
-            message = f"the return of `{self.shown}` has no annotation"
-            self._refuse("C10E204", message, help="write `-> Tensor`, or `-> None` where nothing is returned")
-        try:
-            found = returns_of(annotation, self.names)
-        except Unknown as fault:
-            self._refuse("C10E204", f"the return of `{self.shown}`: {fault.message}", help=fault.help)
-        return tuple(Argument(name, t) for name, t in found)
-
-    def _mutated(self, arguments: tuple[Argument, ...], mutates: Sequence[str]) -> tuple[Argument, ...]:
-        """*arguments*, those named in *mutates* annotated as written, each in a set of its own."""
-        wanted = [mutates] if isinstance(mutates, str) else list(mutates)
-        known = [argument.name for argument in arguments]
-        for name in wanted:
-            if name not in known:
-                message = f"`{self.shown}` has no parameter `{name}` to mutate"
-                self._refuse("C10E208", message, help=did_you_mean(name, known))
-        sets = iter(_set_names(len(wanted)))
-        found = []
-        for argument in arguments:
-            alias = None
-            if argument.name in wanted:
-                alias = _written(argument.type, next(sets))
-                if alias is None:
-                    message = f"parameter `{argument.name}` of `{self.shown}` is `{argument.type}`"
-                    self._refuse(
-                        "C10E208", f"{message}, which cannot be written", help="leave it out of `mutates`"
-                    )
-            found.append(replace(argument, alias=alias))
-        return tuple(found)
-
-    def _refuse(
-        self,
-        code: str,
-        message: str,
-        *,
-        help: str = "",
-        notes: tuple[str, ...] = (),
-        cause: Exception | None = None,
-    ) -> NoReturn:
-        span = _place(self.plain)
-        place = "" if span else f"function {self.shown}"
-        raise SchemaError(
-            Diagnostic(code, message, span, place=place, notes=notes, help=help), function=self.function
-        ) from cause
-
-
-def _closure(function: object) -> dict[str, object]:
-    """The names of enclosing functions that *function* uses."""
-    cells = zip(
-        getattr(getattr(function, "__code__", None), "co_freevars", ()),
-        getattr(function, "__closure__", None) or (),
-        strict=False,
+    shown = callable_name(function).rpartition(".")[2]
+    signature = _signature(function, shown)
+    arguments = [_argument(parameter, shown) for parameter in signature.parameters.values()]
+    module = (getattr(function, "__module__", None) or "").rpartition(".")[2].strip("_")
+    schema = FunctionSchema(
+        OperatorName(module or "unnamed", shown) if name is None else parse_name(name),
+        _mutated(arguments, [mutates] if isinstance(mutates, str) else mutates, shown),
+        _returns(signature.return_annotation, shown),
     )
-    found = {}
-    for name, cell in cells:
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not filled yet
+    try:
+        parsed = parse_schema(str(schema), "strict")
+    except SchemaError as error:
+        first = error.diagnostics[0]
+        raise SchemaError(replace(first, span=None, place=f"function {shown}")) from error
+    if parsed != schema:
+        _refuse(
+            "C10E205", shown, f"`{parsed}` is all that can be written of its schema", "change the defaults"
+        )
+    return parsed
+
+
+def _refuse(code: str, shown: str, message: str, help: str) -> NoReturn:
+    raise SchemaError(Diagnostic(code, message, place=f"function {shown}", help=help))
+
+
+def _signature(function: Callable[..., Any], shown: str) -> inspect.Signature:
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        message = f"`{shown}` returns a coroutine or a generator"
+        _refuse("C10E204", shown, message, "return the values themselves")
+    try:
+        return inspect.signature(function, eval_str=True)
+    except (TypeError, ValueError, NameError, AttributeError, SyntaxError) as error:
+        message = f"the signature of `{shown}` cannot be read: {describe_error(error)}"
+        help = "annotate a Python function with types that are imported, not for type checkers alone"
+        _refuse("C10E204", shown, message, help)
+
+
+def _argument(parameter: inspect.Parameter, shown: str) -> Argument:
+    what = f"parameter `{parameter.name}` of `{shown}`"
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        _refuse("C10E207", shown, f"{what} takes any number of values", "take a list, or name each argument")
+    t = _type(parameter.annotation, what, shown)
+    default = parameter.default
+    if default is None:
+        t = optional(t)
+    elif default is not _EMPTY:
+        default = _default(default, t, what, shown)
+    return Argument(
+        parameter.name,
+        t,
+        has_default=default is not _EMPTY,
+        default=None if default is _EMPTY else default,
+        kwarg_only=parameter.kind is parameter.KEYWORD_ONLY,
+    )
+
+
+def _type(annotation: object, what: str, shown: str) -> Type:
+    if annotation is _EMPTY:
+        _refuse("C10E204", shown, f"{what} has no annotation", "write its type")
+    try:
+        return type_of(annotation)
+    except SchemaError as error:
+        fault = error.diagnostics[0]
+        _refuse(fault.code, shown, f"{what}: {fault.message}", fault.help)
+
+
+def _default(value: object, t: Type, what: str, shown: str) -> object:
+    try:
+        found = convert(value, t, lambda value: False)
+    except Mismatch as mismatch:
+        message = f"the default of {what} must be {mismatch.expected}, not {describe(mismatch.value)}"
+        _refuse("C10E205", shown, message, "make None the default, and fill it in inside the function")
+    if isinstance(found, complex):
+        return found + 0.0  # without the sign of a zero, which no text has
+    return tuple(found) if isinstance(found, list) else found
+
+
+def _returns(annotation: object, shown: str) -> tuple[Argument, ...]:
+    if annotation is None or annotation is type(None):
+        return ()
+    t = _type(annotation, f"the return of `{shown}`", shown)
+    return tuple(Argument("", part) for part in (t.elements if isinstance(t, TupleType) else (t,)))
+
+
+def _mutated(arguments: list[Argument], mutates: Sequence[str], shown: str) -> tuple[Argument, ...]:
+    """*arguments*, those named in *mutates* annotated as written, each in a set of its own."""
+    known = [argument.name for argument in arguments]
+    for name in mutates:
+        if name not in known:
+            message = f"`{shown}` has no parameter `{name}` to mutate"
+            _refuse("C10E208", shown, message, did_you_mean(name, known))
+    count = 0
+    for i, argument in enumerate(arguments):
+        if argument.name not in mutates:
             continue
-    return found
-
-
-def _place(function: object) -> Span | None:
-    """The line on which *function* begins."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return None
-    line = code.co_firstlineno
-    text = linecache.getline(code.co_filename, line).rstrip("\n")
-    column = len(text) - len(text.lstrip()) + 1
-    return Span(code.co_filename, line, column, max(len(text), column) + 1, text or None)
-
-
-def _set_names(count: int) -> list[str]:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return [letters[i] if i < len(letters) else f"s{i}" for i in range(count)]
+        alias = _written(argument.type, _LETTERS[count] if count < len(_LETTERS) else f"s{count}")
+        if alias is None:
+            message = (
+                f"parameter `{argument.name}` of `{shown}` is `{argument.type}`, which cannot be written"
+            )
+            _refuse("C10E208", shown, message, "leave it out of `mutates`")
+        arguments[i] = replace(argument, alias=alias)
+        count += 1
+    return tuple(arguments)
 
 
 def _written(t: Type, name: str) -> AliasInfo | None:
     """The annotation of an argument of type *t* that is written; None where nothing can be."""
     inner = t.element if isinstance(t, OptionalType) else t
     own = AliasInfo((name,), (name,), True)
-    if inner == TENSOR or isinstance(inner, DictType):
-        return own
     if isinstance(inner, ListType):
-        element = inner.element.element if isinstance(inner.element, OptionalType) else inner.element
         # Of tensors the elements are written, of numbers the list.
-        return AliasInfo((), (), True, own) if element == TENSOR else own
-    return None
+        return AliasInfo((), (), True, own) if inner.element in (TENSOR, OptionalType(TENSOR)) else own
+    return own if inner == TENSOR else None
