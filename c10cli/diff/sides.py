@@ -22,7 +22,6 @@ from c10cli.document.source import load_document, parse_document
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span
 from c10cli.manifest.load import ReadDocument, load_manifest
 from c10cli.manifest.model import OperatorDecl, Waiver
-from c10cli.manifest.waivers import take_removals
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
 
@@ -75,18 +74,11 @@ def read_side(text: str) -> Side:
     if type(document.value) is list:
         return Side(_native_operators(read_native_functions(document)))
 
-    waivers: list[Waiver] = []
-
-    def read_one(place: Path, shown: str) -> Document:
-        one = document if place == path else read(place, shown)
-        waivers.extend(take_removals(one))
-        return one
-
-    result = load_manifest(path, read=read_one)
+    result = load_manifest(path, read=lambda place, shown: document if place == path else read(place, shown))
     if result.manifest is None or not result.ok:
         raise ManifestError(*result.diagnostics, path=path)
     operators = {str(decl.name): _declared(decl) for decl in result.manifest.operators}
-    return Side(operators, tuple(waivers))
+    return Side(operators, result.manifest.removals)
 
 
 def _of_side(finding: Diagnostic) -> Diagnostic:

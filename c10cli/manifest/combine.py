@@ -1,229 +1,312 @@
-"""One operator out of several files: its definition, and what others add to it.
+"""What the files of one manifest say together: who defines an operator, who extends it, who has to stay out.
 
-Nothing here depends on the order of the files.  Where two of them claim the
-same, the definition has the better right.  Of two others that one has it which
-the other includes, for who includes knows, and who is included cannot; where
-neither includes the other, directly or not, both are faulty.
+What a definition says lies at the bottom.  On it come the files that extend the
+operator, each above those that it includes, for who includes knows, and who is
+included cannot.  A file whose kernels come before others of their key says why,
+under `override`; everything else that two files say of one thing is a fault.
+A file with a fault is left out, and so are those that extend its operators.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from c10cli.errors import Diagnostic, Span, capped
+from c10cli.errors import Diagnostic, Span, capped, in_order, near_names
 from c10cli.manifest.cases import case_given_twice, check_inputs
-from c10cli.manifest.model import CaseDecl, Cost, ExtensionDecl, KernelDecl, OperatorDecl
+from c10cli.manifest.model import (
+    Cost,
+    Declared,
+    DisabledManifest,
+    ExtensionDecl,
+    KernelDecl,
+    OperatorDecl,
+    Waiver,
+)
 from c10cli.manifest.operators import same_name
+from c10cli.schema.differences import schema_differences
 from c10cli.schema.model import FunctionSchema, OperatorName
 
-if TYPE_CHECKING:
-    from c10cli.manifest.load import ManifestFile
-
-__all__ = ["Fault", "Reaches", "SharedOperator", "Unread", "correct_unread"]
-
-# A fault, and the file whose fault it is.
-Fault = tuple["ManifestFile", Diagnostic]
-# Whether the first file includes the second one, directly or not.
-Reaches = Callable[["ManifestFile", "ManifestFile"], bool]
+# Comparing a name with ten thousand others takes long; of very many findings, the first have near names.
+_MOST_COMPARED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """Something that is not read for a fault, and what to correct for it: a file, or an `include`."""
-
-    fact: str
-    fault_of: str
-
-
-def correct_unread(unread: Sequence[Unread]) -> str:
-    """A help line to correct what keeps all of *unread* from being read, if any."""
-    faulty = list(dict.fromkeys(one.fault_of for one in unread))[:3]
-    return f"correct {' and '.join(faulty)}" if faulty else ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """What one file says of an operator."""
-
-    file: ManifestFile
-    decl: OperatorDecl | ExtensionDecl
-
-    @property
-    def extension(self) -> ExtensionDecl | None:
-        """The declaration, where it is no definition."""
-        return self.decl if isinstance(self.decl, ExtensionDecl) else None
-
-    def overrides(self, key: str) -> bool:
-        """Whether its kernels of *key* come before those of others."""
-        return self.extension is not None and self.extension.overrides(key)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedOperator:
-    """An operator that at least one file extends.
+@dataclass(frozen=True, slots=True, eq=False)
+class ManifestFile:
+    """What one file says itself; what its includes say is theirs.
 
     Args:
-        schema: that of the definition, which is in a file or outside of all.
-        definition: the file that defines it and what it says; None: none of these.
-        unread: what may say something of the operator too.
+        shown: what messages call it.
+        removals: its waivers for operators that are gone.
+        findings: what is wrong with it, whatever others say.
+        unread: the names of operators that it defines with a faulty schema.
+        below: the files that it includes, directly or through others.
+        span: the first include that names it; None: it is the root.
     """
 
-    schema: FunctionSchema
-    definition: tuple[ManifestFile, OperatorDecl] | None
-    extensions: Sequence[tuple[ManifestFile, ExtensionDecl]]
-    reaches: Reaches
-    unread: Sequence[Unread] = ()
+    path: Path
+    shown: str
+    span: Span | None
+    operators: tuple[OperatorDecl, ...] = ()
+    extensions: tuple[ExtensionDecl, ...] = ()
+    removals: tuple[Waiver, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
+    unread: frozenset[str] = frozenset()
+    below: frozenset[ManifestFile] = frozenset()
+    is_manifest: bool = True
 
-    @property
-    def name(self) -> OperatorName:
-        """The operator's name."""
-        return self.schema.name
 
-    def combined(self) -> OperatorDecl:
-        """The operator with the kernels and cases of all: the definition's keys first, then new ones."""
-        parts = self._parts()
-        kernels = [
-            kernel if kernel.rank == rank else replace(kernel, rank=rank)
-            for key in self._keys(parts)
-            for rank, kernel in enumerate(self._candidates(parts, key))
+# A fault, and the file whose fault it is.
+_Fault = tuple[ManifestFile, Diagnostic]
+_Extensions = dict[OperatorName, list[tuple[ManifestFile, ExtensionDecl]]]
+
+
+class Together:
+    """The files of a manifest, and what they declare together.
+
+    Args:
+        files: each after those that it includes, and so the root last.
+        outside: the schemas of the operators that a dispatcher defines.
+    """
+
+    def __init__(self, files: Sequence[ManifestFile], outside: Mapping[OperatorName, FunctionSchema]) -> None:
+        self.files, self.root, self.outside = files, files[-1], outside
+        # Causes before what follows from them.
+        self.faults = {file: list(file.findings) for file in files if file.findings}
+        # Each file is compared with those that have no fault of their own.
+        self.sound = self._enabled()
+        found = [*self._defined_twice(), *self._contradictions()]
+        for file, finding in found:
+            self._report(file, finding)
+        self._report_undefined()
+
+    def operators(self) -> tuple[OperatorDecl, ...]:
+        """The operators: the root's, then those of its includes, then those that are defined outside."""
+        enabled = self._enabled()
+        extended = _extensions(file for file in self.files if file in enabled)
+        found = [
+            _combined(operator, extended.pop(operator.name)) if operator.name in extended else operator
+            for file in enabled
+            for operator in file.operators
         ]
-        cases = tuple(chain.from_iterable(part.decl.cases for part in parts))
-        if self.definition is not None:
-            return replace(self.definition[1], kernels=tuple(kernels), cases=cases)
-        node = self.extensions[0][1].node
-        return OperatorDecl(self.schema, "", tuple(kernels), None, {}, Cost(), cases, node, is_outside=True)
+        for name, extensions in extended.items():
+            if name in self.outside:
+                found.append(_combined(self._from_outside(name, extensions[0][1]), extensions))
+        return tuple(found)
 
-    def faults(self) -> Iterator[Fault]:
-        """What the files say that cannot all hold, or does not fit the schema."""
-        parts = self._parts()
-        for key in self._keys(parts):
-            yield from self._key_faults(parts, key)
-        yield from self._case_faults(parts)
-
-    def _parts(self) -> list[_Part]:
-        parts = [] if self.definition is None else [_Part(*self.definition)]
-        return parts + [_Part(*extension) for extension in self.extensions]
-
-    def _keys(self, parts: Sequence[_Part]) -> dict[str, None]:
-        return dict.fromkeys(key for part in parts for key in part.decl.dispatch_keys)
-
-    def _key_faults(self, parts: Sequence[_Part], key: str) -> Iterator[Fault]:
-        claims = [part for part in parts if part.decl.variants(key)]
-        clashes = list(self._clashes(claims, key))
-        for part, rivals in clashes:
-            finding = self._overridden_twice if part.overrides(key) else self._given_twice
-            yield part.file, finding(key, part, rivals)
-        faulty = [part for part, _ in clashes]
-        for part in (claim for claim in claims if claim.overrides(key)):
-            others = [other for other in claims if other is not part]
-            after = [other for other in others if self._comes_after(other, part, key)]
-            if not after and self.definition is not None:
-                yield part.file, self._nothing_to_override(key, part, others)
-            yield from self._name_faults(key, part, [other for other in after if other not in faulty])
-
-    def _clashes(self, parts: Sequence[_Part], key: str = "") -> Iterator[tuple[_Part, list[_Part]]]:
-        """Each of *parts*, which claim the same, that has to give way, and to which others.
-
-        Args:
-            key: where they claim its kernels, which some of them may override.
-        """
-        definition = [part for part in parts if part.extension is None]
-        for part in parts if len(parts) > 1 else ():
-            rivals = [other for other in parts if other is not part and self._gives_way(part, other, key)]
-            if rivals:
-                yield part, [other for other in rivals if other in definition] or rivals
-
-    def _gives_way(self, part: _Part, other: _Part, key: str) -> bool:
-        """Whether *part* cannot claim what *other* does."""
-        if part.extension is None:
-            return False
-        if part.overrides(key):
-            return other.overrides(key) and not (self._includes(part, other) or self._includes(other, part))
-        if other.overrides(key):
-            return self._includes(part, other)
-        return other.extension is None or not self._includes(other, part)
-
-    def _includes(self, part: _Part, other: _Part) -> bool:
-        return self.reaches(part.file, other.file)
-
-    def _comes_after(self, other: _Part, part: _Part, key: str) -> bool:
-        """Whether the kernels of *other* come after those of *part*, which overrides some."""
-        if other.overrides(key):
-            return self._includes(part, other)
-        # Who is included does not know those of who includes it, and cannot have meant them.
-        return other.extension is None or not self._includes(other, part)
-
-    def _candidates(self, parts: Sequence[_Part], key: str) -> Iterator[KernelDecl]:
-        """The variants of *key*, best first: of overrides, that of the file that includes the others."""
-        overriding = [part for part in parts if part.overrides(key)]
-        if len(overriding) > 1:
-            above = {id(p): sum(self._includes(p, other) for other in overriding) for p in overriding}
-            overriding = sorted(overriding, key=lambda part: -above[id(part)])
-        for part in (*overriding, *(part for part in parts if not part.overrides(key))):
-            yield from part.decl.variants(key)
-
-    def _given_twice(self, key: str, part: _Part, others: Sequence[_Part]) -> Diagnostic:
-        notes = [f"`{k.name}` is given at {k.span}" for k in (o.decl.variants(key)[0] for o in others)]
-        return Diagnostic(
-            "C10E302",
-            f"`{self.name}` has `{key}` kernels from another manifest too",
-            part.decl.variants(key)[0].key_span,
-            notes=capped(sorted(notes), 4),
-            help=f'leave these out, or say beside `operator` why they come first: `override: {{{key}: "…"}}`',
+    def disabled(self) -> tuple[DisabledManifest, ...]:
+        """The includes with faults."""
+        return tuple(
+            DisabledManifest(file.path, file.span, tuple(_included_at(file.span, found)))
+            for file, found in self.faults.items()
+            if file.span is not None
         )
 
-    def _overridden_twice(self, key: str, part: _Part, others: Sequence[_Part]) -> Diagnostic:
+    def own(self) -> tuple[Diagnostic, ...]:
+        """The faults of the root."""
+        return tuple(in_order(self.faults.get(self.root, ())))
+
+    def _report(self, file: ManifestFile, finding: Diagnostic) -> None:
+        self.faults.setdefault(file, []).append(finding)
+
+    def _enabled(self) -> dict[ManifestFile, None]:
+        """The root, whatever is wrong with it, and the includes without a fault."""
+        return dict.fromkeys([self.root, *(file for file in self.files if file not in self.faults)])
+
+    def _defined_twice(self) -> Iterator[_Fault]:
+        first: dict[OperatorName, OperatorDecl] = {}
+        for file in self.sound | dict.fromkeys(self.files):
+            for operator in file.operators:
+                if operator.name in first:
+                    yield file, defined_twice(first[operator.name], operator)
+                elif file in self.sound:
+                    first[operator.name] = operator
+
+    def _contradictions(self) -> Iterator[_Fault]:
+        """What the files that extend an operator say of it and cannot hold."""
+        extended = _extensions(self.files)
+        defined = {o.name: o for file in reversed(self.sound) for o in file.operators if o.name in extended}
+        for name, extensions in extended.items():
+            base = defined.get(name)
+            if base is None and name in self.outside:
+                base = self._from_outside(name, extensions[0][1])
+            if base is None:
+                continue
+            for file, extension in extensions:
+                others = [(f, e) for f, e in extensions if f is not file and f in self.sound]
+                included = [e for f, e in others if f in file.below]
+                beside = [e for f, e in others if f not in file.below and file not in f.below]
+                is_all_read = not self.faults.keys() - {file}
+                for finding in _faults_of(extension, base, included, beside, is_all_read=is_all_read):
+                    yield file, finding
+
+    def _from_outside(self, name: OperatorName, extension: ExtensionDecl) -> OperatorDecl:
+        schema, node = self.outside[name], extension.node
+        return OperatorDecl(schema, "", (), None, {}, Cost(), (), node, is_outside=True)
+
+    def _report_undefined(self) -> None:
+        """Report extensions of what nobody defines, which may leave others without their operator."""
+        waiting = [(file, extension) for file in self.files for extension in file.extensions]
+        compared = 0
+        while True:
+            known = {operator.name for file in self._enabled() for operator in file.operators}
+            known |= self.outside.keys()
+            missing = [(file, extension) for file, extension in waiting if extension.name not in known]
+            if not missing:
+                return
+            waiting = [(file, extension) for file, extension in waiting if extension.name in known]
+            absent, disabled = self._absent(), [f.shown for f in self.faults if f is not self.root]
+            for file, extension in missing:
+                if str(extension.name) in self.root.unread | file.unread:
+                    continue  # its definition is in this file or in the root, and has a fault that is found
+                causes = absent.get(str(extension.name)) or [
+                    (f"`{shown}` is disabled, and may define it", shown)
+                    for shown in disabled
+                    if shown != file.shown
+                ]
+                finding = self._undefined(extension, causes)
+                if not causes and compared < _MOST_COMPARED:
+                    compared += 1
+                    finding = replace(finding, help=_near(extension.name, known) or finding.help)
+                self._report(file, finding)
+
+    def _absent(self) -> dict[str, list[tuple[str, str]]]:
+        """By operator, where files that are disabled define it, and what those are called."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for file in self.faults.keys() - {self.root}:
+            for operator in file.operators:
+                fact = f"it is defined at {operator.schema_span}, in a manifest that is disabled"
+                found.setdefault(str(operator.name), []).append((fact, file.shown))
+            for name in file.unread:
+                fact = f"`{file.shown}`, which is disabled, defines it with a faulty schema"
+                found.setdefault(name, []).append((fact, file.shown))
+        return found
+
+    def _undefined(self, extension: ExtensionDecl, causes: Sequence[tuple[str, str]]) -> Diagnostic:
+        """The finding that nobody has the operator of *extension*, for one of *causes*, if for any."""
+        definers = "neither a manifest nor the dispatcher" if self.outside else "no manifest"
+        files = list(dict.fromkeys(f"`{shown}`" for _, shown in causes))
+        todo = f"correct {' and '.join(files[:3])}" if files else _INCLUDE_IT
         return Diagnostic(
-            "C10E302",
-            f"the `{key}` kernels of `{self.name}` are overridden by another manifest too",
-            _override_span(part, key),
-            notes=capped(sorted(f"there at {_override_span(other, key)}" for other in others), 4),
-            help="leave one out, or let one of the two manifests include the other: its override comes first",
+            "C10E303",
+            f"operator `{extension.name}`, which this entry extends, is defined by {definers}",
+            extension.span,
+            notes=tuple(fact for fact, _ in causes[:3]),
+            help=todo,
         )
 
-    def _nothing_to_override(self, key: str, part: _Part, others: Sequence[_Part]) -> Diagnostic:
-        above = any(self._includes(other, part) for other in others)
-        nobody = "only a manifest that includes this one has" if above else "no other manifest has"
-        return Diagnostic(
-            "C10E309",
-            f"`override` of `{self.name}` names `{key}`, for which {nobody} kernels",
-            _override_span(part, key),
-            notes=tuple(f"{unread.fact}, and may have some" for unread in self.unread[:3]),
-            help=correct_unread(self.unread) or f"leave `{key}` out of `override`",
-        )
 
-    def _name_faults(self, key: str, part: _Part, others: Sequence[_Part]) -> Iterator[Fault]:
-        """Variants of *part* that are called as one of *others*, which come after it, is."""
-        names = {kernel.name: kernel for other in others for kernel in other.decl.variants(key)}
-        for kernel in part.decl.variants(key):
-            if kernel.name in names:
-                yield part.file, same_name(kernel, names[kernel.name], f"`{self.name}`")
-
-    def _case_faults(self, parts: Sequence[_Part]) -> Iterator[Fault]:
-        by_name: dict[str, list[tuple[_Part, CaseDecl]]] = {}
-        for part in parts:
-            for case in part.decl.cases:
-                by_name.setdefault(case.name, []).append((part, case))
-                if part.extension is not None:
-                    found = check_inputs(case, f"`{self.name}`", self.schema)
-                    yield from ((part.file, finding) for finding in found)
-        for same in by_name.values():
-            cases = {part.file: case for part, case in same}
-            for part, rivals in self._clashes([part for part, _ in same]):
-                yield part.file, self._same_case(cases, part, rivals)
-
-    def _same_case(
-        self, cases: dict[ManifestFile, CaseDecl], part: _Part, others: Sequence[_Part]
-    ) -> Diagnostic:
-        finding = case_given_twice(cases[part.file], cases[others[0].file], f"`{self.name}`")
-        notes = [f"the other is at {cases[other.file].span}" for other in others]
-        return replace(finding, notes=capped(sorted(notes), 4))
+_INCLUDE_IT = "include the manifest that defines it, or name the one that includes this"
 
 
-def _override_span(part: _Part, key: str) -> Span:
-    table = part.decl.node.child("override")
-    # A misspelt key is a finding already, and was read as meant.
-    return table.span(key, "key") if key in table.value else table.span()
+def defined_twice(first: OperatorDecl, second: OperatorDecl) -> Diagnostic:
+    """The finding for *second*, which has the name of *first*."""
+    differences = schema_differences(first.schema, second.schema)[:4] or ["the two schemas are the same"]
+    return Diagnostic(
+        "C10E301",
+        f"operator `{second.name}` is defined twice",
+        second.schema_span,
+        label="second one",
+        notes=(f"the first is at {first.schema_span}", *differences),
+        help="remove one, or give it an overload name of its own",
+    )
+
+
+def _extensions(files: Iterable[ManifestFile]) -> _Extensions:
+    found: _Extensions = {}
+    for file in files:
+        for extension in file.extensions:
+            found.setdefault(extension.name, []).append((file, extension))
+    return found
+
+
+def _combined(
+    operator: OperatorDecl, extensions: Sequence[tuple[ManifestFile, ExtensionDecl]]
+) -> OperatorDecl:
+    """*operator* with the kernels and cases of all: its own keys first, then new ones."""
+    decls: list[Declared] = [operator, *(extension for _, extension in extensions)]
+    kernels = [
+        replace(kernel, rank=rank)
+        for key in dict.fromkeys(key for decl in decls for key in decl.dispatch_keys)
+        for rank, kernel in enumerate(k for decl in reversed(decls) for k in decl.variants(key))
+    ]
+    cases = tuple(case for decl in decls for case in decl.cases)
+    return replace(operator, kernels=tuple(kernels), cases=cases)
+
+
+def _faults_of(
+    extension: ExtensionDecl,
+    base: OperatorDecl,
+    included: Sequence[ExtensionDecl],
+    beside: Sequence[ExtensionDecl],
+    *,
+    is_all_read: bool,
+) -> Iterator[Diagnostic]:
+    """What *extension* says of the operator *base* and cannot hold.
+
+    Args:
+        included: what files that its own includes say of the operator.
+        beside: what files say that neither include its own nor are included by it.
+        is_all_read: whether no other file has a fault, for which it may lack kernels.
+    """
+    owner = f"`{base.name}`"
+    below: list[Declared] = [base, *included]
+    for key in extension.dispatch_keys:
+        under = [decl.variants(key) for decl in below if decl.variants(key)]
+        rivals = [decl.variants(key) for decl in beside if decl.variants(key)]
+        if rivals or (under and not extension.overrides(key)):
+            yield _given_twice(owner, extension.variants(key)[0], [*under, *rivals], are_beside=bool(rivals))
+        elif under:
+            names = {kernel.name: kernel for kernels in under for kernel in kernels}
+            yield from (
+                same_name(k, names[k.name], owner) for k in extension.variants(key) if k.name in names
+            )
+        elif extension.overrides(key) and is_all_read and not base.is_outside:
+            yield _nothing_to_override(owner, extension, key)
+    for case in extension.cases:
+        same = [other for decl in (*below, *beside) for other in decl.cases if other.name == case.name]
+        if same:
+            notes = capped([f"the other is at {other.span}" for other in same], 4)
+            yield replace(case_given_twice(case, same[0], owner), notes=notes)
+        yield from check_inputs(case, owner, base.schema)
+
+
+def _given_twice(
+    owner: str, kernel: KernelDecl, others: Sequence[Sequence[KernelDecl]], *, are_beside: bool
+) -> Diagnostic:
+    key = kernel.dispatch_key
+    reason = f'say beside `operator` why they come first: `override: {{{key}: "…"}}`'
+    include = f"let one manifest include the other, and {reason}" if are_beside else reason
+    return Diagnostic(
+        "C10E302",
+        f"{owner} has `{key}` kernels from another manifest too",
+        kernel.key_span,
+        notes=capped([f"`{other[0].name}` is given at {other[0].span}" for other in others], 4),
+        help=f"leave these out, or {include}",
+    )
+
+
+def _nothing_to_override(owner: str, extension: ExtensionDecl, key: str) -> Diagnostic:
+    table = extension.node.child("override")
+    others = "neither its definition nor an included manifest has"
+    return Diagnostic(
+        "C10E309",
+        f"`override` of {owner} names `{key}`, for which {others} kernels",
+        table.span(key, "key") if key in table.value else table.span(),  # where the key is misspelt
+        help=f"leave `{key}` out of `override`",
+    )
+
+
+def _near(name: OperatorName, known: Iterable[OperatorName]) -> str:
+    """A help line with the operators that have a name like it, or a base name."""
+    shortest_last = sorted(known, key=str, reverse=True)
+    by_spelling = {spelling: str(n) for n in shortest_last for spelling in (n.base, str(n))}
+    spellings = [*near_names(str(name), by_spelling), *near_names(name.base, by_spelling)]
+    near = list(dict.fromkeys(f"`{by_spelling[spelling]}`" for spelling in spellings))
+    return f"did you mean {' or '.join(near[:3])}?" if near else ""
+
+
+def _included_at(span: Span, findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    for finding in in_order(findings):
+        yield replace(finding, span=finding.span or span).with_notes(f"included at {span}")

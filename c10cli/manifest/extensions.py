@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,18 +10,24 @@ from c10cli.document.fields import Fields
 from c10cli.document.nodes import Node
 from c10cli.errors import SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases
-from c10cli.manifest.model import ExtensionDecl, OperatorDecl
-from c10cli.manifest.operators import DEFINITION_FIELDS, EXTENSION_FIELDS, OperatorReader
+from c10cli.manifest.model import ExtensionDecl
+from c10cli.manifest.operators import DEFINITION_FIELDS, EXTENSION_FIELDS, OPERATOR_FIELDS, OperatorReader
 from c10cli.schema.model import OperatorName
 from c10cli.schema.parser import parse_name
-
-__all__ = ["check_own", "read_extension"]
 
 _OF_DEFINITIONS = tuple(
     (name, f"`{name}` belongs to the entry that defines the operator, beside its `schema`")
     for name in DEFINITION_FIELDS
     if name not in (*EXTENSION_FIELDS, "schema")  # with which it were a definition
 )
+
+
+def is_extension(entry: dict[str, Any]) -> bool:
+    """Whether an entry without `schema` is meant to extend an operator; `operator` may be misspelt."""
+    if "schema" in entry:
+        return False
+    unknown = [name for name in entry if name not in OPERATOR_FIELDS]
+    return "operator" in entry or any("operator" in near_names(name, OPERATOR_FIELDS)[:1] for name in unknown)
 
 
 def read_extension(reader: OperatorReader, entry: dict[str, Any], index: int) -> ExtensionDecl | None:
@@ -79,27 +84,3 @@ def _read_overrides(fields: Fields, entry: dict[str, Any], owner: str) -> dict[s
         reason = fields.line(table, key, f"reason to override `{key}` kernels of {owner}")
         reasons[meant] = (reason or "refused").strip()  # not empty: that it overrides is clear
     return reasons
-
-
-def check_own(
-    extensions: Iterable[ExtensionDecl], operators: Iterable[OperatorDecl], fields: Fields
-) -> list[ExtensionDecl]:
-    """Those of the *extensions* of one file that extend operators of others; the rest are findings.
-
-    Args:
-        operators: those that the file defines itself.
-    """
-    defined = {operator.name: operator.schema_span for operator in operators}
-    found: dict[OperatorName, ExtensionDecl] = {}
-    for extension in extensions:
-        name = extension.name
-        if name in defined:
-            note = f"it is defined at {defined[name]}"
-            message = f"`{name}` is extended in the file that defines it"
-            todo = "add the kernels and cases to the definition"
-            fields.report("C10E309", message, extension.span, notes=(note,), help=todo)
-        elif found.setdefault(name, extension) is not extension:
-            note = f"the first is at {found[name].span}"
-            message = f"`{name}` is extended twice in one file"
-            fields.report("C10E309", message, extension.span, notes=(note,), help="make one entry of them")
-    return list(found.values())

@@ -15,20 +15,12 @@ from c10cli.document.nodes import REFUSED, Document
 from c10cli.document.scalars import kind_name
 from c10cli.document.source import MAX_DEPTH, load_document
 from c10cli.errors import Diagnostic, ManifestError, Span, in_order
+from c10cli.manifest.combine import ManifestFile, Together, defined_twice
+from c10cli.manifest.extensions import is_extension, read_extension
 from c10cli.manifest.model import ExtensionDecl, Manifest, OperatorDecl
 from c10cli.manifest.operators import OperatorReader, read_defaults
+from c10cli.manifest.waivers import read_removals
 from c10cli.schema.model import FunctionSchema, OperatorName
-
-__all__ = [
-    "VERSION",
-    "Include",
-    "LoadResult",
-    "ManifestFile",
-    "ReadDocument",
-    "ReadSchemas",
-    "load_manifest",
-    "require_manifest",
-]
 
 # From a path, and what to call it, to what is written there.
 ReadDocument = Callable[[Path, str], Document]
@@ -61,35 +53,6 @@ class LoadResult:
         return not self.diagnostics
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ManifestFile:
-    """What one file says itself; what its includes say is theirs.
-
-    Args:
-        shown: what messages call it.
-        unread: the names of operators that it defines with a faulty schema.
-        lacks_include: whether something that it includes could not be followed.
-    """
-
-    path: Path
-    shown: str
-    operators: tuple[OperatorDecl, ...] = ()
-    extensions: tuple[ExtensionDecl, ...] = ()
-    includes: tuple[Include, ...] = ()
-    findings: tuple[Diagnostic, ...] = ()
-    unread: frozenset[str] = frozenset()
-    lacks_include: bool = False
-    is_manifest: bool = True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Include:
-    """One entry of a file's `include:`, and the file that it names."""
-
-    file: ManifestFile
-    span: Span
-
-
 def load_manifest(
     path: str | Path, *, read: ReadDocument = load_document, outside: ReadSchemas = dict
 ) -> LoadResult:
@@ -102,18 +65,22 @@ def load_manifest(
     """
     path = Path(path)
     with _collector_paused():
-        root = _Reading(read).file(path, str(path), ())
+        reading = _Reading(read)
+        root = reading.file(path, str(path), None, ())
         if not root.is_manifest:
             return LoadResult(None, root.findings, root.findings)
-        if not root.includes and not root.extensions:
-            return LoadResult(Manifest(path, VERSION, root.operators), root.findings, root.findings)
-        from c10cli.manifest.merge import merge_files  # which a file that stands alone does not need
-
-        merged = merge_files(root, outside)
-    manifest = Manifest(path, VERSION, merged.operators, merged.disabled)
-    included = tuple(finding for entry in merged.disabled for finding in entry.diagnostics)
-    findings = included + merged.own if merged.is_derived else merged.own + included
-    return LoadResult(manifest, findings, merged.own)
+        files = [*reading.files.values(), root]
+        if len(files) == 1 and not root.extensions:
+            return LoadResult(
+                Manifest(path, VERSION, root.operators, (), root.removals), root.findings, root.findings
+            )
+        together = Together(files, outside() if any(file.extensions for file in files) else {})
+    disabled, own = together.disabled(), together.own()
+    removals = tuple(waiver for file in files for waiver in file.removals)
+    manifest = Manifest(path, VERSION, together.operators(), disabled, removals)
+    included = tuple(finding for entry in disabled for finding in entry.diagnostics)
+    is_derived = any(finding.code == "C10E303" for finding in own)
+    return LoadResult(manifest, included + own if is_derived else own + included, own)
 
 
 def require_manifest(path: str | Path, *, outside: ReadSchemas = dict) -> Manifest:
@@ -155,53 +122,39 @@ class _Reading:
 
     def __init__(self, read: ReadDocument) -> None:
         self.read = read
-        self.files: dict[Path, ManifestFile] = {}
+        self.files: dict[Path, ManifestFile] = {}  # what is included, each after its own includes
 
-    def file(self, path: Path, shown: str, ancestors: tuple[Path, ...]) -> ManifestFile:
-        """The file at *path*, which messages call *shown*."""
-        document = self.read(path, shown)
-        if type(document.value) is dict and "waive" in document.value:
-            from c10cli.manifest.waivers import take_removals  # which knows the kinds of changes; few need it
-
-            take_removals(document)  # for its findings; only `c10 diff` needs the waivers
-        fields = Fields(document)
-        root = document.value
+    def file(self, path: Path, shown: str, span: Span | None, ancestors: tuple[Path, ...]) -> ManifestFile:
+        """The file at *path*, which messages call *shown* and an include at *span* names."""
+        fields = Fields(self.read(path, shown))
+        root = fields.document.value
         if type(root) is not dict:
             _report_no_manifest(fields)
             findings = map(_of_include, fields.findings) if ancestors else fields.findings
-            return ManifestFile(path, shown, findings=tuple(findings), is_manifest=False)
-        return self._manifest(fields, root, path, shown, ancestors)
-
-    def _manifest(
-        self, fields: Fields, root: dict[str, Any], path: Path, shown: str, ancestors: tuple[Path, ...]
-    ) -> ManifestFile:
+            return ManifestFile(path, shown, span, findings=tuple(findings), is_manifest=False)
         required = ("version",) if "include" in root else ("version", "operators")
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
         _check_version(fields, root)
-        entries = fields.items(root, "operators", "`operators`") or []
         # Absolute, for the kernels that are loaded after one of them changed the current folder.
         reader = OperatorReader(fields, path.parent.absolute(), read_defaults(fields, root))
-        read, extensions = reader.read(entries)
-        operators = _without_repeats(read, fields)
-        if extensions:
-            from c10cli.manifest.extensions import check_own  # few manifests have one
-
-            extensions = check_own(extensions, operators, fields)
+        operators, extensions = _read_operators(reader, root)
+        removals = read_removals(fields, root) if "waive" in root else ()
         includes = self._includes(fields, root, path, shown, ancestors)
         return ManifestFile(
             path,
             shown,
-            tuple(operators),
-            tuple(extensions),
-            tuple(includes),
+            span,
+            operators,
+            extensions,
+            removals,
             tuple(in_order(fields.findings)),
             frozenset(reader.unread),
-            "include" in root and len(includes) < _count(root["include"]),
+            frozenset(includes).union(*(include.below for include in includes)),
         )
 
     def _includes(
         self, fields: Fields, root: dict[str, Any], path: Path, shown: str, ancestors: tuple[Path, ...]
-    ) -> list[Include]:
+    ) -> list[ManifestFile]:
         chain = (*ancestors, Path(os.path.realpath(path)))  # total, unlike resolve()
         found = []
         is_list = fields.texts(root, "include", "`include`") is not None
@@ -216,9 +169,40 @@ class _Reading:
                 fields.findings.append(replace(fault, span=span))
                 continue
             if resolved not in self.files:
-                self.files[resolved] = self.file(target, str(Path(shown).parent / text), chain)
-            found.append(Include(self.files[resolved], span))
+                self.files[resolved] = self.file(target, str(Path(shown).parent / text), span, chain)
+            found.append(self.files[resolved])
         return found
+
+
+def _read_operators(
+    reader: OperatorReader, root: dict[str, Any]
+) -> tuple[tuple[OperatorDecl, ...], tuple[ExtensionDecl, ...]]:
+    """What the entries under `operators:` define and what they extend; each operator once."""
+    fields = reader.fields
+    operators: dict[OperatorName, OperatorDecl] = {}
+    extensions: dict[OperatorName, ExtensionDecl] = {}
+    entries = fields.items(root, "operators", "`operators`") or ()
+    for index in range(len(entries)):
+        entry = fields.mapping(entries, index, f"operator {index + 1}")
+        if entry is None:
+            continue
+        if is_extension(entry):
+            extension = read_extension(reader, entry, index)
+            if extension is not None and extensions.setdefault(extension.name, extension) is not extension:
+                note = f"the first is at {extensions[extension.name].span}"
+                message = f"`{extension.name}` is extended twice in one file"
+                todo = "make one entry of them"
+                fields.report("C10E309", message, extension.span, notes=(note,), help=todo)
+        else:
+            operator = reader.read(entry, index)
+            if operator is not None and operators.setdefault(operator.name, operator) is not operator:
+                fields.findings.append(defined_twice(operators[operator.name], operator))
+    for name in extensions.keys() & operators.keys():
+        note = f"it is defined at {operators[name].schema_span}"
+        message = f"`{name}` is extended in the file that defines it"
+        todo = "add the kernels and cases to the definition"
+        fields.report("C10E309", message, extensions.pop(name).span, notes=(note,), help=todo)
+    return tuple(operators.values()), tuple(extensions.values())
 
 
 def _report_no_manifest(fields: Fields) -> None:
@@ -235,11 +219,6 @@ def _of_include(finding: Diagnostic) -> Diagnostic:
     if finding.code != "C10E101" or finding.help:
         return finding
     return replace(finding, help="write the path of a manifest that is there, from the folder of this one")
-
-
-def _count(include: object) -> int:
-    """How many manifests `include:` names; at least one where it is no list."""
-    return len(include) if isinstance(include, list) else 1
 
 
 def _include_fault(text: str, resolved: Path, chain: tuple[Path, ...]) -> Diagnostic | None:
@@ -274,42 +253,3 @@ def _check_version(fields: Fields, root: dict[str, Any]) -> None:
     shown = f"the integer {version}" if type(version) is int and abs(version) < 10**9 else kind_name(version)
     message = f"manifest version must be the integer {VERSION}, not {shown}"
     fields.report("C10E107", message, fields.place(root, "version"), help=f"write `version: {VERSION}`")
-
-
-def _without_repeats(operators: list[OperatorDecl], fields: Fields) -> list[OperatorDecl]:
-    """*operators* without those whose identity an earlier one has, which are findings."""
-    by_name: dict[str, OperatorDecl] = {}
-    for operator in operators:
-        name = str(operator.name)
-        first = by_name.setdefault(name, operator)
-        if first is not operator:
-            fields.findings.append(defined_twice(first, operator))
-    return list(by_name.values())
-
-
-def defined_twice(first: OperatorDecl, second: OperatorDecl) -> Diagnostic:
-    """The finding for *second*, which has the name of *first*."""
-    return Diagnostic(
-        "C10E301",
-        f"operator `{second.name}` is defined twice",
-        second.schema_span,
-        label="second one",
-        notes=(f"the first is at {first.schema_span}", *_differences(first.schema, second.schema)),
-        help="remove one, or give it an overload name of its own",
-    )
-
-
-def _differences(first: FunctionSchema, second: FunctionSchema) -> list[str]:
-    """What differs between two schemas of one name, field by field."""
-    if str(first) == str(second):
-        return ["the two schemas are the same"]
-    notes = []
-    for kind, olds, news in (
-        ("argument", first.arguments, second.arguments),
-        ("return", first.returns, second.returns),
-    ):
-        for index in range(max(len(olds), len(news))):
-            old, new = (f"`{side[index]}`" if index < len(side) else "absent" for side in (olds, news))
-            if old != new:
-                notes.append(f"{kind} {index} is {old} in the first and {new} in the second")
-    return notes[:4] or [f"the first is `{first}` and the second `{second}`"]

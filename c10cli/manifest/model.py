@@ -6,28 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from c10cli.arrays.devices import Device, device_of
 from c10cli.document.nodes import Node
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import Diagnostic, Span
 from c10cli.schema.model import Dialect, FunctionSchema, OperatorName
-
-if TYPE_CHECKING:
-    from c10cli.arrays.devices import Device
-
-__all__ = [
-    "CaseDecl",
-    "Cost",
-    "Defaults",
-    "DisabledManifest",
-    "ExtensionDecl",
-    "KernelDecl",
-    "Manifest",
-    "OperatorDecl",
-    "Tolerance",
-    "Waiver",
-]
 
 PlainValue = bool | int | float | str | None
 
@@ -93,7 +77,7 @@ class KernelDecl:
     Args:
         name: the variant's; the function's own name unless the manifest gives one.
         requires: packages without which the variant is not taken.
-        rank: the place among the key's candidates; 0 is the best.
+        rank: the place among the key's variants; 0 is the best.
         node: the mapping of the operator's kernels, by dispatch key.
         arrays: the library whose arrays it takes; empty: the dispatch key's own.
         override: why it comes before the key's kernels of other manifests; empty: it does not.
@@ -118,8 +102,6 @@ class KernelDecl:
     @property
     def device(self) -> Device:
         """What this machine has for the kernel's tensors."""
-        from c10cli.arrays.devices import device_of  # which listing does not ask
-
         return device_of(self.dispatch_key, self.arrays)
 
     @property
@@ -150,8 +132,27 @@ class Waiver:
         return self.node.span("breaks")
 
 
+class Declared:
+    """What one entry of a manifest says of an operator."""
+
+    __slots__ = ()
+
+    kernels: tuple[KernelDecl, ...]
+    cases: tuple[CaseDecl, ...]
+    node: Node
+
+    @property
+    def dispatch_keys(self) -> tuple[str, ...]:
+        """The dispatch keys that have a kernel, in the order of the file."""
+        return tuple(dict.fromkeys(kernel.dispatch_key for kernel in self.kernels))
+
+    def variants(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
+        """The variants for *dispatch_key*, best first."""
+        return tuple(kernel for kernel in self.kernels if kernel.dispatch_key == dispatch_key)
+
+
 @dataclass(frozen=True, slots=True)
-class OperatorDecl:
+class OperatorDecl(Declared):
     """One operator of a manifest, with what other manifests add to it.
 
     Its kernels are in the order of the file; those that override come first within their key.
@@ -190,18 +191,9 @@ class OperatorDecl:
         """The operator's name."""
         return self.schema.name
 
-    @property
-    def dispatch_keys(self) -> tuple[str, ...]:
-        """The dispatch keys that have a kernel, in the order of the file."""
-        return tuple(dict.fromkeys(kernel.dispatch_key for kernel in self.kernels))
-
-    def variants(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
-        """The variants for *dispatch_key*, best first."""
-        return tuple(kernel for kernel in self.kernels if kernel.dispatch_key == dispatch_key)
-
 
 @dataclass(frozen=True, slots=True)
-class ExtensionDecl:
+class ExtensionDecl(Declared):
     """Kernels and cases for an operator that another manifest, or a dispatcher, defines.
 
     Args:
@@ -219,15 +211,6 @@ class ExtensionDecl:
         """The place of the operator's name."""
         return self.node.span("operator")
 
-    @property
-    def dispatch_keys(self) -> tuple[str, ...]:
-        """The dispatch keys that it has kernels for, in the order of the file."""
-        return tuple(dict.fromkeys(kernel.dispatch_key for kernel in self.kernels))
-
-    def variants(self, dispatch_key: str) -> tuple[KernelDecl, ...]:
-        """Its variants for *dispatch_key*, best first."""
-        return tuple(kernel for kernel in self.kernels if kernel.dispatch_key == dispatch_key)
-
     def overrides(self, dispatch_key: str) -> bool:
         """Whether its kernels for *dispatch_key* come before those of other manifests."""
         return any(kernel.override for kernel in self.variants(dispatch_key))
@@ -244,12 +227,17 @@ class DisabledManifest:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a registry file declares: its own operators, then those of its includes."""
+    """What a registry file declares: its own operators, then those of its includes.
+
+    Args:
+        removals: the waivers for operators that are gone; their subject is the name.
+    """
 
     path: Path
     version: int
     operators: tuple[OperatorDecl, ...]
     disabled: tuple[DisabledManifest, ...] = ()
+    removals: tuple[Waiver, ...] = ()
 
     @property
     def folder(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Document, Node
 from c10cli.document.scalars import kind_name
 from c10cli.entry_points.parse import EntryPoint, parse_entry_point
-from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
+from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean
 from c10cli.manifest.cases import read_cases, read_tolerance
-from c10cli.manifest.model import Cost, Defaults, ExtensionDecl, KernelDecl, OperatorDecl, Tolerance, Waiver
+from c10cli.manifest.model import Cost, Defaults, KernelDecl, OperatorDecl
+from c10cli.manifest.waivers import read_waivers
 from c10cli.schema.model import Dialect, FunctionSchema
 from c10cli.schema.parser import parse_schema
 
@@ -35,7 +37,6 @@ DEFINITION_FIELDS = (
     "waive",
 )
 EXTENSION_FIELDS = ("operator", "kernels", "cases", "override")
-# Of both kinds of entry.
 OPERATOR_FIELDS = (*DEFINITION_FIELDS, "operator", "override")
 _OF_EXTENSIONS = (
     ("operator", "an entry has `schema`, which defines an operator, or `operator`, which extends one"),
@@ -77,28 +78,14 @@ class OperatorReader:
         self.unread: set[str] = set()  # the names of operators whose schema has a fault
         self._seldom: tuple[tuple[str, Callable[[dict[str, Any], str], Any]], ...] = (
             ("reference", self._reference),
-            ("tolerance", self._tolerance),
+            ("tolerance", partial(read_tolerance, fields)),
             ("result_dtype", self._result_dtype),
             ("cost", self._cost),
-            ("waive", self._waivers),
+            ("waive", partial(read_waivers, fields)),
         )
 
-    def read(self, entries: list[Any]) -> tuple[list[OperatorDecl], list[ExtensionDecl]]:
-        """The operators and the extensions that can be read; the faults of the others are findings."""
-        operators, extensions = [], []
-        for index in range(len(entries)):
-            entry = self.fields.mapping(entries, index, f"operator {index + 1}")
-            if entry is None:
-                continue
-            if "schema" not in entry and _extends(entry):
-                from c10cli.manifest.extensions import read_extension  # few manifests have one
-
-                extensions.append(read_extension(self, entry, index))
-            else:
-                operators.append(self._operator(entry, index))
-        return [o for o in operators if o is not None], [e for e in extensions if e is not None]
-
-    def _operator(self, entry: dict[str, Any], index: int) -> OperatorDecl | None:
+    def read(self, entry: dict[str, Any], index: int) -> OperatorDecl | None:
+        """The operator that *entry* defines, *index* of the manifest's; None where its schema has a fault."""
         owner = _owner(entry, index)
         self.fields.check_names(entry, owner, DEFINITION_FIELDS, ("schema",), _OF_EXTENSIONS)
         schema = self._schema(entry, owner)
@@ -126,16 +113,8 @@ class OperatorReader:
     def _reference(self, entry: dict[str, Any], owner: str) -> EntryPoint | None:
         return self._entry_point(entry, "reference", f"`reference` of {owner}")
 
-    def _tolerance(self, entry: dict[str, Any], owner: str) -> dict[str, Tolerance]:
-        return read_tolerance(self.fields, entry, owner)
-
     def _result_dtype(self, entry: dict[str, Any], owner: str) -> str:
         return _choice(self.fields, entry, "result_dtype", f"`result_dtype` of {owner}", RESULT_DTYPES)
-
-    def _waivers(self, entry: dict[str, Any], owner: str) -> tuple[Waiver, ...]:
-        from c10cli.manifest.waivers import read_waivers  # which knows the kinds of changes; few need it
-
-        return read_waivers(self.fields, entry, owner)
 
     def _schema(self, entry: dict[str, Any], owner: str) -> FunctionSchema | None:
         text = self.fields.text(entry, "schema", f"`schema` of {owner}")
@@ -273,12 +252,6 @@ def same_name(variant: KernelDecl, first: KernelDecl, owner: str) -> Diagnostic:
         notes=(f"the first is at {first.span}",),
         help="give one of them a `name:` of its own",
     )
-
-
-def _extends(entry: dict[str, Any]) -> bool:
-    """Whether an entry without `schema` is meant to extend an operator; `operator` may be misspelt."""
-    unknown = [name for name in entry if name not in OPERATOR_FIELDS]
-    return "operator" in entry or any("operator" in near_names(n, OPERATOR_FIELDS)[:1] for n in unknown)
 
 
 def _owner(entry: dict[str, Any], index: int) -> str:

@@ -9,22 +9,17 @@ from datetime import date
 from typing import Any, Final
 
 from c10cli.document.fields import Fields
-from c10cli.document.nodes import Document, Node
+from c10cli.document.nodes import Node
 from c10cli.errors import SchemaError, did_you_mean
 from c10cli.manifest.model import Waiver
 from c10cli.schema.differences import CHANGE_KINDS
 from c10cli.schema.parser import parse_name
-
-__all__ = ["KERNEL_REMOVED", "OPERATOR_REMOVED", "WAIVABLE", "read_waivers", "take_removals"]
 
 KERNEL_REMOVED: Final = "kernel-removed"
 OPERATOR_REMOVED: Final = "operator-removed"
 WAIVABLE: Final = (*CHANGE_KINDS, KERNEL_REMOVED)
 WAIVER_FIELDS = ("breaks", "reason", "until")
 REMOVAL_FIELDS = ("operator", *WAIVER_FIELDS)
-
-# How the break that a waiver is for is read: its kind and its subject.
-_ReadBreak = Callable[[Fields, dict[str, Any], str], "tuple[str, str] | None"]
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -34,45 +29,36 @@ def read_waivers(fields: Fields, entry: dict[str, Any], owner: str) -> tuple[Wai
     return _read_all(fields, entry, owner, WAIVER_FIELDS, _kind)
 
 
-def take_removals(document: Document) -> tuple[Waiver, ...]:
-    """The waivers of the manifest *document* for operators that are gone; their subject is the name.
+def read_removals(fields: Fields, root: dict[str, Any]) -> tuple[Waiver, ...]:
+    """The waivers of the manifest *root* for operators that are gone; their subject is the name.
 
-    An operator that is gone has no entry of its own to waive it in.  The field
-    is taken out of the document, and its faults are among the document's findings.
+    An operator that is gone has no entry of its own to waive it in.
     """
-    root = document.value
-    if not isinstance(root, dict) or "waive" not in root:
-        return ()
-    fields = Fields(document)
-    known = len(fields.findings)
-    found = _read_all(fields, root, "the manifest", REMOVAL_FIELDS, _removal)
-    document.findings += fields.findings[known:]
-    del root["waive"]
-    return found
+    return _read_all(fields, root, "the manifest", REMOVAL_FIELDS, _removal)
 
 
 def _read_all(
-    fields: Fields, entry: dict[str, Any], owner: str, names: tuple[str, ...], read_break: _ReadBreak
+    fields: Fields,
+    container: dict[str, Any],
+    owner: str,
+    names: tuple[str, ...],
+    read_break: Callable[[Fields, dict[str, Any], str], tuple[str, str] | None],
 ) -> tuple[Waiver, ...]:
-    entries = fields.items(entry, "waive", f"`waive` of {owner}")
-    found = [_read_waiver(fields, entries, i, owner, names, read_break) for i in range(len(entries or ()))]
-    return tuple(waiver for waiver in found if waiver is not None)
-
-
-def _read_waiver(
-    fields: Fields, entries: Any, index: int, owner: str, names: tuple[str, ...], read_break: _ReadBreak
-) -> Waiver | None:
-    what = f"waiver {index + 1} of {owner}"
-    entry = fields.mapping(entries, index, what)
-    if entry is None:
-        return None
-    fields.check_names(entry, what, names, required=names)
-    breaks = read_break(fields, entry, what)
-    reason = fields.text(entry, "reason", f"`reason` of {what}")
-    until = _day(fields, entry, what)
-    if breaks is None or reason is None or until is None:
-        return None
-    return Waiver(*breaks, reason.strip(), until, Node(fields.document, entry))
+    """The waivers of *container*; *read_break* reads what each is for, the kind and the subject."""
+    entries = fields.items(container, "waive", f"`waive` of {owner}") or ()
+    found = []
+    for index in range(len(entries)):
+        what = f"waiver {index + 1} of {owner}"
+        entry = fields.mapping(entries, index, what)
+        if entry is None:
+            continue
+        fields.check_names(entry, what, names, required=names)
+        breaks = read_break(fields, entry, what)
+        reason = fields.text(entry, "reason", f"`reason` of {what}")
+        until = _day(fields, entry, what)
+        if breaks is not None and reason is not None and until is not None:
+            found.append(Waiver(*breaks, reason.strip(), until, Node(fields.document, entry)))
+    return tuple(found)
 
 
 def _kind(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, str] | None:
@@ -104,19 +90,14 @@ def _removal(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, str
             help="waive other breaks in the entry of their operator",
         )
         text = None
-    name = _operator(fields, entry, what)
-    return None if text is None or name is None else (OPERATOR_REMOVED, name)
-
-
-def _operator(fields: Fields, entry: dict[str, Any], what: str) -> str | None:
-    text = fields.text(entry, "operator", f"`operator` of {what}")
-    if text is None:
+    written = fields.text(entry, "operator", f"`operator` of {what}")
+    if written is None:
         return None
     with contextlib.suppress(SchemaError):
-        name = parse_name(text)
+        name = parse_name(written)
         if name.namespace:
-            return str(name)
-    message = f"`operator` of {what} must be a whole name such as `c10::add.out`, not `{text}`"
+            return None if text is None else (OPERATOR_REMOVED, str(name))
+    message = f"`operator` of {what} must be a whole name such as `c10::add.out`, not `{written}`"
     fields.report("C10E203", message, fields.document.span(entry, "operator"))
     return None
 

@@ -104,16 +104,12 @@ def test_an_override_of_nothing_is_refused_and_nothing_changes(extend, dispatche
     assert dump(dispatcher) == before
 
 
-def test_one_manifest_overrides_what_another_adds_to_the_dispatchers_operator(extend, dispatcher, tmp_path):
-    extend("{CUDA: k.py:fast}", "    override: {CUDA: newer}\n", "a.yaml")
+def test_a_manifest_overrides_what_an_included_one_adds_to_the_dispatchers_operator(extend, dispatcher):
+    path = extend("{CUDA: k.py:fast}", "    override: {CUDA: newer}\ninclude: [b.yaml]\n", "a.yaml")
     extend("{CUDA: k.py:plain}", name="b.yaml")
-    for order in ("[a.yaml, b.yaml]", "[b.yaml, a.yaml]"):
-        (tmp_path / "both.yaml").write_text(f"version: 1\ninclude: {order}\n", encoding="utf-8")
-        mine = Dispatcher()
-        mine.register_schema("t::f(Tensor x) -> Tensor")
-        linked = load_registry(tmp_path / "both.yaml", mine).find("f")
-        assert [v.kernel.name for v in linked.variants["CUDA"]] == ["fast", "plain"]
-        assert linked.handle.lookup_key("CUDA")(X) == "fast"
+    linked = load_registry(path, dispatcher).find("f")
+    assert [v.kernel.name for v in linked.variants["CUDA"]] == ["fast", "plain"]
+    assert linked.handle.lookup_key("CUDA")(X) == "fast"
 
 
 def test_overrides_of_the_dispatchers_kernel_are_stacked_and_the_innermost_needs_one_to_override(
@@ -133,14 +129,11 @@ def test_overrides_of_the_dispatchers_kernel_are_stacked_and_the_innermost_needs
     assert str(caught.value.diagnostics[0].span).startswith(str(inner))
 
 
-def test_what_a_manifest_adds_without_override_may_not_hide_behind_one_that_has_it(
-    extend, dispatcher, tmp_path
-):
-    extend("{CPU: k.py:fast}", FASTER, "a.yaml")
+def test_what_a_manifest_adds_without_override_may_not_hide_behind_one_that_has_it(extend, dispatcher):
+    path = extend("{CPU: k.py:fast}", f"{FASTER}include: [b.yaml]\n", "a.yaml")
     extend("{CPU: k.py:plain}", name="b.yaml")
-    (tmp_path / "both.yaml").write_text("version: 1\ninclude: [a.yaml, b.yaml]\n", encoding="utf-8")
     with pytest.raises(RegistrationError) as caught:
-        load_registry(tmp_path / "both.yaml", dispatcher)
+        load_registry(path, dispatcher)
     assert caught.value.code == "C10E302"
     assert "b.yaml:5:20" in str(caught.value.diagnostics[0].span)
 

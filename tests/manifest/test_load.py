@@ -1,6 +1,4 @@
 import gc
-import subprocess
-import sys
 import textwrap
 
 import pytest
@@ -344,18 +342,6 @@ def test_includes_are_followed_to_a_depth(tmp_path):
     assert finding.message == "`51.yaml` in `include` is more than 50 includes deep"
     assert finding.help == "include it in a manifest that fewer others lead to"
     assert load_manifest(tmp_path / "30.yaml").ok
-
-
-def test_a_manifest_that_stands_alone_needs_nothing_that_merges_or_extends(tmp_path):
-    path = write(tmp_path, RELU)
-    code = (
-        "import sys; from c10cli.manifest.load import require_manifest; "
-        "require_manifest(sys.argv[1]); print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
-    imported = done.stdout.split()
-    assert "c10cli.manifest.operators" in imported
-    assert not {"merge", "combine", "extensions", "waivers"} & {name.rpartition(".")[2] for name in imported}
 
 
 def test_an_item_that_is_no_path_hides_no_other_include(tmp_path):

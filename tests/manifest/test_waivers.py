@@ -5,7 +5,7 @@ import pytest
 
 from c10cli.document.source import parse_document
 from c10cli.manifest.load import load_manifest
-from c10cli.manifest.waivers import WAIVABLE, take_removals
+from c10cli.manifest.waivers import WAIVABLE
 
 
 def load(folder, waive):
@@ -90,10 +90,11 @@ def test_a_kind_that_is_near_is_offered(tmp_path):
 
 def removals(entry):
     """The waivers of a manifest, and the faults among them by line."""
-    document = parse_document(f"version: 1\nwaive:\n  - {entry}\n", "m.yaml")
-    found = take_removals(document)
-    assert "waive" not in document.value
-    return found, [(f.code, f.span.line, f.span.column, f.message) for f in document.findings]
+    text = f"version: 1\nwaive:\n  - {entry}\noperators: []\n"
+    result = load_manifest("m.yaml", read=lambda path, shown: parse_document(text, shown))
+    return result.manifest.removals, [
+        (f.code, f.span.line, f.span.column, f.message) for f in result.diagnostics
+    ]
 
 
 def test_a_waiver_of_the_manifest_names_the_operator_that_is_gone():
@@ -103,12 +104,14 @@ def test_a_waiver_of_the_manifest_names_the_operator_that_is_gone():
     assert (waiver.until, faults) == (date(2026, 12, 31), [])
 
 
-def test_a_document_without_waivers_or_without_fields_has_none():
-    for text in ("version: 1\n", "- func: f() -> ()\n", "[", ""):
-        document = parse_document(text, "m.yaml")
-        faults = list(document.findings)
-        assert take_removals(document) == ()
-        assert document.findings == faults
+def test_the_waivers_of_includes_are_those_of_the_manifest_too():
+    waiver = "{operator: c10::add, breaks: operator-removed, reason: unused, until: 2026-12-31}"
+    texts = {
+        "m.yaml": "version: 1\ninclude: [n.yaml]\n",
+        "n.yaml": f"version: 1\noperators: []\nwaive: [{waiver}]\n",
+    }
+    result = load_manifest("m.yaml", read=lambda path, shown: parse_document(texts[path.name], shown))
+    assert [waiver.subject for waiver in result.manifest.removals] == ["c10::add"]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +165,7 @@ def test_a_document_without_waivers_or_without_fields_has_none():
         ),
     ],
 )
-def test_a_fault_in_a_waiver_of_the_manifest_is_a_finding_of_its_document(entry, found):
+def test_a_fault_in_a_waiver_of_the_manifest_is_found_at_its_place(entry, found):
     waivers, faults = removals(entry)
     assert waivers == ()
     assert faults == found
