@@ -110,8 +110,8 @@ def codes_of_registry(path):
     if static.diagnostics:
         return {diagnostic.code for diagnostic in static.diagnostics}
     registry = load_registry(path)
-    places, digest = range(len(registry.kernels())), fingerprint(registry.manifest)
-    check = prepare({"registry": str(path), "digest": digest, "seed": 0, "run": list(places)})
+    places, before = range(len(registry.kernels())), fingerprint(registry.manifest)
+    check = prepare({"registry": str(path), "fingerprint": before, "seed": 0, "items": places, "run": places})
     answers = [check(place) for place in places]
     return {finding["code"] for answer in answers for finding in answer["findings"] + answer["shared"]}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.bench.body import Round
@@ -16,7 +17,7 @@ from c10cli.bench.steady import find_observers, steady_state
 from c10cli.bench.timed_path import TimedPath
 from c10cli.dispatch.kernel import BoundKernel, OpKernel
 from c10cli.errors import BenchError, C10Error, Diagnostic, InternalError, KernelError, ManifestError
-from c10cli.jobs.child import Fields, serve
+from c10cli.jobs.child import import_libraries, serve
 from c10cli.jobs.fingerprint import check_same
 from c10cli.manifest.link import load_registry
 from c10cli.verify.checked import as_kernel_error
@@ -29,7 +30,7 @@ from c10cli.verify.reference import Expectation, check_kernel, expect
 _WARM_UP_NS = 50_000_000
 
 
-def prepare(job: Fields) -> Callable[[int], Fields]:
+def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
     """The function that measures one of the cases whose ids the job names under ``cases``.
 
     Raises:
@@ -38,6 +39,7 @@ def prepare(job: Fields) -> Callable[[int], Fields]:
     registry = load_registry(job["registry"])
     check_same(registry.manifest, job["fingerprint"])
     cases, ids = find_cases(registry), job["cases"]
+    import_libraries(cases[ids[number]].kernel for number in job["items"])
     return lambda number: _Measurement(cases[ids[number]], job["time_s"], job["seed"]).measure().to_dict()
 
 

@@ -6,18 +6,18 @@ memory of a case measured in the same process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from c10cli.bench.clock import SYSTEM_CLOCK, Clock
 from c10cli.bench.environment import Peaks, read_environment, usable_cpus
 from c10cli.bench.steady import steady_state
-from c10cli.jobs.child import Fields, serve
+from c10cli.jobs.child import serve
 
 # In the caches of a core, around the size of the shared one, in memory.
 _COPY_FOOTPRINTS: Final = (256 << 10, 8 << 20, 32 << 20, 128 << 20)
@@ -25,10 +25,10 @@ _MATMUL_SIZE: Final = 768
 _PROBE_NS: Final = 50_000_000
 
 
-def prepare(job: Fields) -> Callable[[int], Fields]:
+def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
     """The function that reads and measures; of what the job names under ``packages``, the versions too."""
 
-    def read(_item: int) -> Fields:
+    def read(_item: int) -> Mapping[str, Any]:
         with steady_state():
             peaks = measure_peaks()
         return asdict(replace(read_environment(Path.cwd(), job["packages"]), peaks=peaks))

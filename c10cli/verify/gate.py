@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from c10cli.errors import Diagnostic, in_order
-from c10cli.jobs.child import Ended, Fields, run_items
+from c10cli.jobs.child import Ended, run_items
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.checks import CheckResult, check_operator
 from c10cli.manifest.link import LinkedOperator, Variant, link_manifest
@@ -162,7 +163,7 @@ class _Checking:
         self._validation = validation
         self._kernels = kernels
         self._faults = faults
-        self._digest = digest
+        self._fingerprint = digest
         self._not_run: list[SkippedCheck] = []
 
     def skip_all(self, reason: str) -> None:
@@ -175,7 +176,7 @@ class _Checking:
         reasons = {place: self._why_not_run(place, run) for place in places}
         job = {
             "registry": str(self._validation.registry),
-            "digest": self._digest,
+            "fingerprint": self._fingerprint,
             "run": [place for place in places if not reasons[place]],
             "seed": seed,
         }
@@ -218,7 +219,7 @@ class _Checking:
         faulty = str(linked.decl.name) in self._faults.operators
         return "the operator's reference or cases have findings" if faulty else ""
 
-    def _take(self, place: int, answer: Fields, reason: str) -> None:
+    def _take(self, place: int, answer: Mapping[str, Any], reason: str) -> None:
         """Enter one kernel's answer; *reason* is why it was not to be run."""
         validation = self._validation
         validation.diagnostics += map(Diagnostic.from_dict, answer["findings"])

@@ -1,4 +1,3 @@
-import io
 import os
 import signal
 import subprocess
@@ -49,6 +48,17 @@ def prepare(job):
                 os.write(2, b"x" * 100_000)
             os.write(2, b"\\nthe end\\nnote: a note\\nhelp: some help\\n")
             os._exit(1)
+        if action == "writes":
+            while True:
+                os.write(2, b"x" * 1000)
+        if action == "large":
+            return {"value": "x" * 300_000}
+        if action == "closes":
+            os.close(1)
+            os.close(2)
+        if action == "changes":
+            job["changed"] = job.get("changed", 0) + 1
+            return {"value": job["changed"]}
         if action == "surrogate":
             return {"value": "\\udc80"}
         if action == "spawn":
@@ -71,11 +81,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """The results of items, one for each of *actions*."""
+@pytest.fixture(params=["forked", "started anew"])
+def run(request, tmp_path, monkeypatch):
+    """The results of items, one for each of *actions*, in children made in one of the two ways."""
     (tmp_path / "worker_of_a_test.py").write_text(WORKER, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    assert child._FORKS
+    monkeypatch.setattr(child, "_FORKS", request.param == "forked")
 
     def run(*actions, timeout_s=20.0, begins=lambda _item: None, **job):
         job = {"actions": actions, **job}
@@ -86,12 +98,16 @@ def run(tmp_path, monkeypatch):
     return run
 
 
-def test_items_are_answered_in_turn_by_one_process(run):
+def test_each_item_in_turn_is_answered_by_a_process_of_its_own(run):
     begun = []
     results = run("pid", "ten", "pid", begins=begun.append)
     assert begun == [0, 1, 2]
     assert results[1] == {"value": 10}
-    assert results[0] == results[2]
+    assert results[0] != results[2]
+
+
+def test_what_an_item_changes_in_its_process_the_next_one_does_not_see(run):
+    assert run("changes", "changes") == {0: {"value": 1}, 1: {"value": 1}}
 
 
 def test_no_items_start_no_process(run, monkeypatch):
@@ -99,13 +115,12 @@ def test_no_items_start_no_process(run, monkeypatch):
     assert run() == {}
 
 
-def test_an_item_that_ends_its_process_leaves_the_others_to_a_new_one(run):
+def test_an_item_that_ends_its_process_leaves_the_others_alone(run):
     results = run("pid", "exit", "pid", "kill", "ten")
     assert results[1] == Ended(False, "the process ended with exit code 7; its last words: goodbye")
     assert results[3] == Ended(
         False, "the process was killed by SIGKILL, which the system sends when memory runs out"
     )
-    assert results[0] != results[2]
     assert results[4] == {"value": 40}
 
 
@@ -136,24 +151,21 @@ def test_a_copy_of_the_process_that_a_kernel_made_gives_no_answer(run):
     assert results == {0: {"value": "of the original"}, 1: {"value": 10}}
 
 
-def test_answers_that_nobody_asked_for_are_left_out(run, monkeypatch):
-    given = [{"begins": 0}, {"item": 7, "result": {}}, {"item": 0, "result": {"value": 1}}, {"x": 1}]
-    monkeypatch.setattr(child._Child, "answer", lambda _self, _limit_s: given.pop(0) if given else None)
-    results = run("ten", "ten")
-    assert results[0] == {"value": 1}
-    assert isinstance(results[1], Ended)
-
-
 def test_a_flood_without_lines_is_cut_and_the_last_words_are_no_notes(run):
     results = run("floods", "ten")
     assert results[0] == Ended(False, "the process ended with exit code 1; its last words: the end")
 
 
-def test_of_what_a_child_says_little_is_kept():
-    reader = child._Child.__new__(child._Child)
-    reader._errors = child.deque(maxlen=20)
-    reader._read_errors(io.BytesIO(b"a" * 5000 + b"\n" + b"line\n" * 30 + b"b" * 3000))
-    assert [len(line) for line in reader._errors] == [4] * 19 + [1000]
+def test_an_item_that_never_stops_writing_is_stopped(run):
+    assert run("writes", timeout_s=1.0)[0].timed_out
+
+
+def test_an_answer_larger_than_a_pipe_comes_through(run):
+    assert run("large", "ten") == {0: {"value": "x" * 300_000}, 1: {"value": 10}}
+
+
+def test_an_item_that_closes_what_it_writes_to_is_answered(run):
+    assert run("closes", "ten") == {0: {"value": 0}, 1: {"value": 10}}
 
 
 def test_half_a_surrogate_pair_comes_through(run):

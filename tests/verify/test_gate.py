@@ -138,6 +138,13 @@ def sets(x):
     return x + 1
 
 
+def looks(x):
+    assert np.geterr()["divide"] == "warn"
+    assert "PATH" in os.environ
+    assert os.getcwd() != "/"
+    return x + 1
+
+
 def segfaults(x):
     ctypes.string_at(0)
 
@@ -146,7 +153,7 @@ def reference(x):
     return x + 1
 '''
 FATAL = ("sleeps", "exits", "segfaults")
-FINE = ("right", "sets", "forks", "prints", "complains", "reads", "leaves_a_thread")
+FINE = ("right", "sets", "looks", "forks", "prints", "complains", "reads", "leaves_a_thread")
 BROKEN = {
     "wrong": ("C10E504", "differs from the reference in return `0`: 6 of 6 elements differ"),
     "not_a_number": ("C10E504", "differs from the reference in return `0`: 6 of 6 elements differ"),
