@@ -120,6 +120,7 @@ def measure(tmp_path_factory):
         job = {
             "registry": str(path),
             "fingerprint": fingerprint,
+            "items": [1],
             "cases": ["of another kernel", f"{operator}/CPU/{variant}/{case}/float32"],
             "time_s": 0.001,
             "seed": 0,
