@@ -38,9 +38,10 @@ def command(session: Session, target: str, save: Path, select: tuple[str, ...], 
         EXPORTED_KEYS,
         check_exportable,
         exported_kernels,
+        module_name_fault,
+        render_module,
         select_operators,
     )
-    from c10cli.interop.torch_module import module_name_fault, render_module
 
     reason = module_name_fault(save)
     if reason:

@@ -12,7 +12,7 @@ from c10cli.cli.session import Session, command as c10_command
 from c10cli.errors import Diagnostic, counted
 
 if TYPE_CHECKING:
-    from c10cli.interop.imported import Imported
+    from c10cli.interop.torch_import import Imported
 
 _SHOWN_NAMES = 3
 
@@ -59,7 +59,7 @@ def command(
 
     Example: c10 import --from torch --select 'aten::relu*' --save torch.yaml
     """
-    from c10cli.interop.manifest_text import render_manifest
+    from c10cli.interop.torch_import import render_manifest
 
     if session.is_json and save is None:
         raise click.UsageError("--format json leaves no room for the manifest; add --save FILE")
@@ -85,8 +85,7 @@ def command(
 def _import(
     source: str, select: tuple[str, ...], keys: tuple[str, ...], bind: str | None, schemas: Path | None
 ) -> Imported:
-    from c10cli.interop.file_import import import_file
-    from c10cli.interop.torch_import import import_torch
+    from c10cli.interop.torch_import import import_file, import_torch
 
     if source != "torch":
         wanted = None if bind is None else bind == "torch"
@@ -116,7 +115,7 @@ def _say(session: Session, imported: Imported, save: Path | None) -> None:
             operators=len(imported.operators),
             kernels=imported.kernel_count,
             note=imported.note or None,
-            left_out=imported.reasons(),
+            left_out=imported.left_out,
         )
         return
     for line in _lines(imported, save):
@@ -129,7 +128,7 @@ def _lines(imported: Imported, save: Path | None) -> list[str]:
     kernels = f"{counted(count, 'kernel')} of torch" if count else "no kernels"
     lines = [f"{where}{counted(len(imported.operators), 'operator')} of {imported.origin}, {kernels}"]
     lines += [f"  {imported.note}"] if imported.note else []
-    for reason, names in imported.reasons().items():
+    for reason, names in imported.left_out.items():
         more = ", …" if len(names) > _SHOWN_NAMES else ""
         shown = ", ".join(names[:_SHOWN_NAMES])
         lines.append(f"  left out  {len(names)}: {reason} ({shown}{more})")

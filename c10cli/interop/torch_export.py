@@ -9,31 +9,29 @@ outlives its library takes the process down.
 
 from __future__ import annotations
 
+import importlib.util
+import keyword
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+from c10cli import __version__
 from c10cli.arrays.devices import is_installed
 from c10cli.describe import error_text
-from c10cli.errors import Diagnostic, RegistrationError, SchemaError
-from c10cli.interop.imported import matches_name
+from c10cli.errors import Diagnostic, RegistrationError, ReportError, SchemaError
+from c10cli.interop.torch_import import matches_name
 from c10cli.interop.torch_kernel import make_torch_kernel
+from c10cli.manifest.discover import shipped_registry
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
 from c10cli.manifest.model import OperatorDecl
 from c10cli.schema.parser import parse_schema
 
-__all__ = [
-    "EXPORTED_KEYS",
-    "TorchExport",
-    "check_exportable",
-    "export_to_torch",
-    "exported_kernels",
-    "select_operators",
-]
-
 # The dispatch keys whose kernels are exported, and the libraries whose arrays those can take.
 EXPORTED_KEYS = {"CPU": ("", "numpy", "torch"), "CUDA": ("", "torch")}
+_SHOWN_FINDINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +49,9 @@ class TorchExport:
     libraries: tuple[Any, ...]
 
 
-_SHOWN_FINDINGS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """One registration of the past, kept since torch would take the operators away with their library.
-
-    Args:
-        declared: per operator its schema and the entry points of its kernels.
-    """
-
-    registry: Path
-    declared: dict[str, tuple[str, ...]]
-    exported: TorchExport
-
-
-_kept: list[_Kept] = []
+# Every export of this process, by its registry and what its operators were declared as: torch
+# would take the operators away with their library.
+_kept: dict[tuple[Path, tuple[str, ...]], TorchExport] = {}
 
 
 def export_to_torch(registry: Registry, library: Any = None, *, select: Sequence[str] = ()) -> TorchExport:
@@ -93,44 +77,41 @@ def export_to_torch(registry: Registry, library: Any = None, *, select: Sequence
         raise RegistrationError(Diagnostic("C10E304", fact, help="pip install torch"))
     import torch
 
-    chosen = select_operators(registry.operators.values(), select)
+    chosen = select_operators(registry, select)
     check_exportable([linked.decl for linked in chosen])
-    path, declared = registry.manifest.path.resolve(), {str(o.decl.name): _declared(o) for o in chosen}
-    for kept in _kept:
-        if library is None and (kept.registry, kept.declared) == (path, declared):
-            return kept.exported
+    known = registry.manifest.path.resolve(), tuple(text for linked in chosen for text in _declared(linked))
+    if library is None and known in _kept:
+        return _kept[known]
     taken = set(torch._C._dispatch_get_all_op_names())
-    findings = [found for linked in chosen for found in _torch_faults(linked.decl, library, taken)]
-    if findings:
-        raise RegistrationError(*_first(findings))
+    findings = [_torch_fault(linked.decl, library, taken) for linked in chosen]
+    if any(findings):
+        raise RegistrationError(*_first([found for found in findings if found]))
     libraries = {library.ns: library} if library is not None else {}
     kernels = _register_all(chosen, libraries)
     exported = TorchExport(tuple(str(o.decl.name) for o in chosen), kernels, tuple(libraries.values()))
-    _kept.append(_Kept(path, declared, exported))
+    _kept[known] = exported
     return exported
 
 
-def _declared(linked: LinkedOperator) -> tuple[str, ...]:
+def _declared(linked: LinkedOperator) -> Iterable[str]:
     """What makes an operator of a registry file the same as the one registered from it before."""
-    kernels = exported_kernels(linked).items()
-    return (
-        str(linked.decl.schema),
-        *(f"{key} {c.kernel.entry_point.folder}/{c.kernel.entry_point}" for key, c in kernels),
-    )
+    yield str(linked.decl.schema)
+    for key, variant in exported_kernels(linked).items():
+        yield f"{key} {variant.kernel.entry_point.folder}/{variant.kernel.entry_point}"
 
 
 def select_operators(operators: Iterable[LinkedOperator], select: Sequence[str]) -> list[LinkedOperator]:
     """Those of *operators* that *select* names; all where it is empty."""
-    return [o for o in operators if not select or any(matches_name(str(o.decl.name), p) for p in select)]
+    return [linked for linked in operators if matches_name(str(linked.decl.name), select)]
 
 
 def exported_kernels(linked: LinkedOperator) -> dict[str, Variant]:
     """The kernel of each dispatch key that torch can call: the registered one, if it takes such arrays."""
     return {
-        key: candidate
+        key: variant
         for key, libraries in EXPORTED_KEYS.items()
-        for candidate in linked.variants.get(key, ())
-        if candidate.taken and candidate.kernel.arrays in libraries
+        for variant in linked.variants.get(key, ())
+        if variant.taken and variant.kernel.arrays in libraries
     }
 
 
@@ -145,53 +126,47 @@ def check_exportable(operators: Sequence[OperatorDecl]) -> None:
         try:
             operator.schema.to_torch_string()
         except SchemaError as error:
-            findings += [_at(operator, found) for found in error.diagnostics]
+            fact = f"`{operator.name}` cannot be registered with torch: {error.diagnostics[0].message}"
+            findings.append(replace(error.diagnostics[0], message=fact, span=operator.schema_span))
     if findings:
         raise SchemaError(*_first(findings))
 
 
-def _at(operator: OperatorDecl, found: Diagnostic) -> Diagnostic:
-    message = f"`{operator.name}` cannot be registered with torch: {found.message}"
-    return replace(found, message=message, span=operator.schema_span)
-
-
-def _torch_faults(operator: OperatorDecl, library: Any, taken: set[str]) -> list[Diagnostic]:
+def _torch_fault(operator: OperatorDecl, library: Any, taken: set[str]) -> Diagnostic | None:
     """Why torch, which has the operators *taken*, could not take *operator*."""
     import torch
 
     name = operator.name
     if library is not None and library.ns != name.namespace:
         fact = f"`{name}` cannot be defined in a library of namespace `{library.ns}`"
-        return [Diagnostic("C10E309", fact, operator.schema_span, help="leave `library` out")]
+        return Diagnostic("C10E309", fact, operator.schema_span, help="leave `library` out")
     if str(name) in taken:
-        return [_taken_by(operator)]
+        return _taken(operator)
     try:
         read = str(torch._C.parse_schema(str(operator.schema)))
     except RuntimeError as error:
-        return list(_refused(operator, error_text(error).strip().splitlines()[0]).diagnostics)
+        return _refused(operator, error_text(error).strip().splitlines()[0])
     if _say_the_same(read, operator.schema.to_torch_string()):
-        return []
-    return list(_refused(operator, f"it reads the schema as `{read}`").diagnostics)
+        return None
+    return _refused(operator, f"it reads the schema as `{read}`")
 
 
-def _taken_by(operator: OperatorDecl) -> Diagnostic:
+def _taken(operator: OperatorDecl) -> Diagnostic:
     """The finding that torch has an operator of that name, and who registered it if we did."""
-    name = str(operator.name)
+    name, span = str(operator.name), operator.schema_span
     fact = f"`{name}` cannot be registered with torch, which has an operator of that name"
-    kept = next((kept for kept in _kept if name in kept.declared), None)
-    if kept is None:
-        return Diagnostic("C10E301", fact, operator.schema_span, help="choose another namespace")
-    note = f"c10cli registered it in this process, from `{kept.registry}`"
-    todo = "register it once: what torch has, it keeps until the process ends"
-    return Diagnostic("C10E301", fact, operator.schema_span, notes=(note,), help=todo)
+    for (path, _), exported in _kept.items():
+        if name in exported.operators:
+            note = f"c10cli registered it in this process, from `{path}`"
+            todo = "register it once: what torch has, it keeps until the process ends"
+            return Diagnostic("C10E301", fact, span, notes=(note,), help=todo)
+    return Diagnostic("C10E301", fact, span, help="choose another namespace")
 
 
 def _say_the_same(read: str, meant: str) -> bool:
     """Whether two schemas that torch printed are one; the order of alias sets is torch's hash order."""
-    if read == meant:
-        return True
     try:
-        return parse_schema(read, "torch") == parse_schema(meant, "torch")
+        return read == meant or parse_schema(read, "torch") == parse_schema(meant, "torch")
     except SchemaError:  # torch prints some defaults so that nobody can read them
         return False
 
@@ -213,7 +188,8 @@ def _register_all(chosen: Sequence[LinkedOperator], libraries: dict[str, Any]) -
         except (RuntimeError, ValueError) as error:
             for own in made:
                 own._destroy()
-            raise _refused(linked.decl, " ".join(error_text(error).split())) from error
+            refused = _refused(linked.decl, " ".join(error_text(error).split()))
+            raise RegistrationError(refused, operator=str(linked.decl.name)) from error
     return kernels
 
 
@@ -224,9 +200,9 @@ def _register(linked: LinkedOperator, library: Any) -> dict[tuple[str, str], str
     plain, schema = (str(text).removeprefix(f"{name.namespace}::") for text in (name, linked.decl.schema))
     library.define(schema)
     kernels = exported_kernels(linked)
-    for key, candidate in kernels.items():
-        library.impl(plain, make_torch_kernel(linked, candidate), key)
-    return {(str(name), key): candidate.kernel.entry_point.text for key, candidate in kernels.items()}
+    for key, variant in kernels.items():
+        library.impl(plain, make_torch_kernel(linked, variant), key)
+    return {(str(name), key): variant.kernel.entry_point.text for key, variant in kernels.items()}
 
 
 def _first(findings: list[Diagnostic]) -> list[Diagnostic]:
@@ -234,10 +210,72 @@ def _first(findings: list[Diagnostic]) -> list[Diagnostic]:
     left = len(findings) - _SHOWN_FINDINGS
     if left <= 0:
         return findings
-    shown = findings[:_SHOWN_FINDINGS]
-    return [*shown[:-1], shown[-1].with_notes(f"the same holds for {left} more operators")]
+    *shown, last = findings[:_SHOWN_FINDINGS]
+    return [*shown, last.with_notes(f"the same holds for {left} more operators")]
 
 
-def _refused(operator: OperatorDecl, reason: str) -> RegistrationError:
-    fact = f"torch refuses `{operator.name}`: {reason}"
-    return RegistrationError(Diagnostic("C10E309", fact, operator.schema_span), operator=str(operator.name))
+def _refused(operator: OperatorDecl, reason: str) -> Diagnostic:
+    return Diagnostic("C10E309", f"torch refuses `{operator.name}`: {reason}", operator.schema_span)
+
+
+_MODULE = '''\
+"""The operators of `{name}` under `torch.ops`, registered when this module is imported.
+
+Written by `c10 export --to torch` of c10cli {version}; the registry is read at the import.
+"""
+
+from pathlib import Path
+
+from c10cli import load_registry
+from c10cli.interop.torch_export import export_to_torch
+from c10cli.manifest.discover import shipped_registry
+
+EXPORTED = export_to_torch(load_registry({registry}){select})
+'''
+
+
+def render_module(registry: Path, target: Path, select: Sequence[str] = ()) -> str:
+    """The module for *target*, which finds *registry* relative to itself.
+
+    The registry that c10cli ships is found wherever c10cli is installed.
+
+    Raises:
+        ReportError: C10E701, no relative path leads from the one to the other.
+    """
+    shipped = shipped_registry()
+    if shipped is not None and shipped.samefile(registry):
+        found, unused = "shipped_registry()", "from pathlib import Path\n\n"
+    else:
+        try:
+            path = os.path.relpath(registry.resolve(), target.parent.resolve())
+        except ValueError as error:  # another drive of Windows
+            fact = f"no relative path leads from `{target}` to `{registry}`"
+            todo = "write the module beside the registry"
+            raise ReportError(Diagnostic("C10E701", fact, help=todo)) from error
+        found = f"Path(__file__).resolve().parent / {PurePath(path).as_posix()!r}"
+        unused = "from c10cli.manifest.discover import shipped_registry\n"
+    chosen = f", select={list(select)!r}" if select else ""
+    module = _MODULE.replace(unused, "")
+    return module.format(name=registry.name, version=__version__, registry=found, select=chosen)
+
+
+def module_name_fault(target: Path) -> str:
+    """Why no `import` could mean the module in *target*, or the empty string."""
+    name = target.stem
+    if target.suffix != ".py" or not name.isidentifier() or keyword.iskeyword(name):
+        return "is no name of a Python module"
+    if name in sys.stdlib_module_names or _is_elsewhere(name, target):
+        return f"would hide the installed `{name}`, or be hidden by it"
+    return ""
+
+
+def _is_elsewhere(name: str, target: Path) -> bool:
+    """Whether an `import` of *name* finds something elsewhere than beside *target*."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # a module without a spec is one all the same
+        return name in sys.modules
+    # A folder without `__init__.py`, which has no origin, gives way to a module.
+    if spec is None or spec.origin is None:
+        return False
+    return Path(spec.origin).parent.resolve() != target.parent.resolve()

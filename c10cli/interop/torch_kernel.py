@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.placement import as_torch
+from c10cli.arrays.memory import share_memory
+from c10cli.arrays.placement import place
 from c10cli.describe import describe
+from c10cli.dispatch.call_errors import wrong_return
 from c10cli.dispatch.kernel import OpKernel
-from c10cli.errors import ArgumentError, Diagnostic, KernelError
+from c10cli.errors import ArgumentError, Diagnostic
 from c10cli.manifest.link import LinkedOperator, Variant
+from c10cli.manifest.model import KernelDecl
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
-__all__ = ["make_torch_kernel"]
 
-Function = Callable[..., Any]
-# A return as the kernel gave it, whether it may share memory with arguments, to what torch gets.
-Convert = Callable[[Any, bool], Any]
-
-
-def make_torch_kernel(linked: LinkedOperator, candidate: Variant) -> Function:
-    """The kernel of *candidate* as a function for `torch.library.Library.impl`.
+def make_torch_kernel(linked: LinkedOperator, variant: Variant) -> Callable[..., Any]:
+    """The kernel of *variant* as a function for `torch.library.Library.impl`.
 
     The kernel is imported at the first call.  torch leaves out arguments that
     equal their default, so the schema's defaults are filled in again.  A
@@ -33,147 +30,85 @@ def make_torch_kernel(linked: LinkedOperator, candidate: Variant) -> Function:
     that shares memory with an argument where the schema does not say so is
     copied: torch takes every other result for new.
     """
-    schema, name = linked.decl.schema, candidate.kernel.entry_point.text
+    kernel = variant.kernel
     ready = threading.local()  # one OpKernel, and so one cache, serves one thread
 
-    def kernel() -> OpKernel:
+    def call(*args: Any, **kwargs: Any) -> Any:
         if not hasattr(ready, "kernel"):
-            key = DispatchKey(candidate.kernel.dispatch_key)
-            ready.kernel = OpKernel(linked.handle.calling(), key, linked.bind(candidate.kernel))
-        found: OpKernel = ready.kernel
-        return found
-
-    if _takes_tensors(candidate):
-        return _on_torch(schema, name, kernel)
-    return _on_numpy(schema, name, kernel)
-
-
-def _takes_tensors(candidate: Variant) -> bool:
-    """Whether torch's tensors are what the kernel takes."""
-    kernel = candidate.kernel
-    return kernel.arrays == "torch" or (not kernel.arrays and kernel.dispatch_key != "CPU")
-
-
-def _on_torch(schema: FunctionSchema, name: str, kernel: Callable[[], OpKernel]) -> Function:
-    """For a kernel that takes torch's tensors as they are."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        given = [tensor for _, tensor in _tensors((*args, *kwargs.values()))]
-
-        def convert(value: Any, may_alias: bool) -> Any:
-            if may_alias or not any(_same_storage(value, tensor) for tensor in given):
-                return value
-            return value.clone()
-
-        return _returns(schema, name, kernel()(*args, **kwargs), convert)
+            key = DispatchKey(kernel.dispatch_key)
+            ready.kernel = OpKernel(linked.handle.calling(), key, linked.bind(kernel))
+        exchange = _Exchange(linked.decl.schema, kernel)
+        named = {keyword: exchange.take(value) for keyword, value in kwargs.items()}
+        return exchange.give(ready.kernel(*map(exchange.take, args), **named))
 
     return call
 
 
-def _on_numpy(schema: FunctionSchema, name: str, kernel: Callable[[], OpKernel]) -> Function:
-    """For a kernel that takes and gives NumPy's arrays."""
+class _Exchange:
+    """What one call takes and gives: torch's tensors as they are, or as arrays of NumPy over their memory."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        values = [_from_torch(schema, value) for value in args]
-        named = {keyword: _from_torch(schema, value) for keyword, value in kwargs.items()}
-        given = _pairs((*args, *kwargs.values()), (*values, *named.values()))
+    __slots__ = ("_has_tensors", "_kernel", "_schema", "_taken")
 
-        def convert(value: Any, may_alias: bool) -> Any:
-            if may_alias and id(value) in given:
-                return given[id(value)][0]
-            array = np.asarray(value)
-            if not may_alias and any(np.may_share_memory(array, other) for _, other in given.values()):
-                array = array.copy()
-            return as_torch(array)
+    def __init__(self, schema: FunctionSchema, kernel: KernelDecl) -> None:
+        self._schema = schema
+        self._kernel = kernel.entry_point.text
+        self._has_tensors = kernel.arrays == "torch" or (not kernel.arrays and kernel.dispatch_key != "CPU")
+        # What the kernel gets and the tensor that it stands for, by id of the first.
+        self._taken: dict[int, tuple[Any, Any]] = {}
 
-        return _returns(schema, name, kernel()(*values, **named), convert)
+    def take(self, value: Any) -> Any:
+        """*value* of torch as the kernel takes it: words for dtypes and devices where it knows no torch."""
+        import torch
 
-    return call
+        if isinstance(value, torch.Tensor):
+            taken = value if self._has_tensors else self._array(value)
+            self._taken[id(taken)] = taken, value
+            return taken
+        if isinstance(value, list | tuple):
+            return [self.take(element) for element in value]
+        if self._has_tensors:
+            return value
+        if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
+            return str(value).rpartition(".")[2]
+        return str(value) if isinstance(value, torch.device) else value
 
-
-def _tensors(values: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-    """Every tensor among *values* and in their lists, with its place."""
-    import torch
-
-    place = 0
-    for value in values:
-        for element in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(element, torch.Tensor):
-                yield place, element
-            place += 1
-
-
-def _pairs(tensors: Sequence[Any], arrays: Sequence[Any]) -> Mapping[int, tuple[Any, Any]]:
-    """Each tensor with its array, by the array's id; both sequences are of one shape."""
-    flat = [e for value in arrays for e in (value if isinstance(value, list | tuple) else (value,))]
-    return {id(flat[place]): (tensor, flat[place]) for place, tensor in _tensors(tensors)}
-
-
-def _from_torch(schema: FunctionSchema, value: Any) -> Any:
-    """*value* as a kernel of ours takes it: arrays for tensors, words for dtypes and devices."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
+    def _array(self, tensor: Any) -> Any:
         try:
             # Whatever is recorded for gradients is recorded above the kernel.
-            return value.detach().resolve_conj().resolve_neg().numpy()
+            return tensor.detach().resolve_conj().resolve_neg().numpy()
         except (TypeError, RuntimeError) as error:
-            fact = f"a {describe(value)} of torch cannot be an array of NumPy, which the kernel takes"
+            fact = f"a {describe(tensor)} of torch cannot be an array of NumPy, which the kernel takes"
+            where = f"call of {self._schema.name}"
             raise ArgumentError(
-                Diagnostic("C10E405", fact, place=f"call of {schema.name}", help="choose another dtype"),
-                operator=str(schema.name),
+                Diagnostic("C10E405", fact, place=where, help="choose another dtype"),
+                operator=str(self._schema.name),
             ) from error
-    if isinstance(value, list | tuple):
-        return [_from_torch(schema, element) for element in value]
-    if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
-        return str(value).rpartition(".")[2]
-    return str(value) if isinstance(value, torch.device) else value
 
+    def give(self, result: Any) -> Any:
+        """*result* for torch, which crashes, or goes on without a word, where types are wrong."""
+        declared = self._schema.returns
+        if len(declared) == 1:
+            return self._return(declared[0], result)
+        return tuple(map(self._return, declared, result)) if declared else None
 
-def _same_storage(value: Any, tensor: Any) -> bool:
-    import torch
+    def _return(self, declared: Argument, value: Any) -> Any:
+        kind = declared.type
+        if is_tensor_list(kind) and isinstance(value, list | tuple):
+            return [None if element is None else self._tensor(declared, element) for element in value]
+        if is_tensor(kind) or (is_optional_tensor(kind) and value is not None):
+            return self._tensor(declared, value)
+        return value.item() if isinstance(value, np.generic) else value
 
-    if value is tensor:
-        return True
-    if not (value.layout is tensor.layout is torch.strided):
-        return False
-    own: int = value.untyped_storage().data_ptr()
-    return own != 0 and own == tensor.untyped_storage().data_ptr()
+    def _tensor(self, declared: Argument, value: Any) -> Any:
+        import torch
 
-
-def _returns(schema: FunctionSchema, kernel: str, result: Any, convert: Convert) -> Any:
-    """*result* for torch, which crashes, or goes on without a word, where types are wrong."""
-    declared = schema.returns
-    if len(declared) == 1:
-        return _return(schema, kernel, declared[0], result, convert)
-    if not declared:
-        return None
-    pairs = zip(declared, result, strict=True)
-    return tuple(_return(schema, kernel, one, value, convert) for one, value in pairs)
-
-
-def _return(schema: FunctionSchema, kernel: str, declared: Argument, value: Any, convert: Convert) -> Any:
-    may_alias = declared.alias is not None
-    if is_optional_tensor(declared.type) and value is None:
-        return None
-    if is_tensor(declared.type) or is_optional_tensor(declared.type):
-        return convert(_checked(schema, kernel, declared, value), may_alias)
-    if is_tensor_list(declared.type) and isinstance(value, list | tuple):
-        return [
-            None if v is None else convert(_checked(schema, kernel, declared, v), may_alias) for v in value
-        ]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _checked(schema: FunctionSchema, kernel: str, declared: Argument, value: Any) -> Any:
-    """*value*, which must be a tensor."""
-    import torch
-
-    if isinstance(value, np.ndarray | np.generic | torch.Tensor):
-        return value
-    fact = f"kernel `{kernel}` of `{schema.name}` gave {describe(value)} for a return that is {declared.type}"
-    raise KernelError(
-        Diagnostic("C10E502", fact, notes=(f"the schema is {schema}",), help="return a tensor"),
-        operator=str(schema.name),
-        kernel=kernel,
-    )
+        known: Any = (np.ndarray, np.generic, torch.Tensor)
+        if not isinstance(value, known):
+            fact = f"gave {describe(value)} for a return that is {declared.type}"
+            raise wrong_return(self._schema, self._kernel, fact, "return a tensor")
+        if declared.alias is None:
+            if share_memory(value, [taken for taken, _ in self._taken.values()]):
+                value = value.clone() if self._has_tensors else value.copy()
+        elif id(value) in self._taken:
+            return self._taken[id(value)][1]
+        return value if self._has_tensors else place(np.asarray(value), DispatchKey.CPU, "torch")

@@ -74,8 +74,8 @@ def test_a_schema_that_torch_cannot_express_is_refused_by_name_and_nothing_is_wr
         (["--to", "torch", "--save", "ops.txt"], 2, "`ops.txt` is no name of a Python module"),
         (["--to", "torch", "--save", "x.py", "--select", "none"], 4, "no operator matches `none`"),
         (["--to", "torch", "--save", "no/such/x.py"], 3, "cannot write x.py"),
-        (["--to", "torch", "--save", "class.py"], 2, "`class` is a keyword"),
-        (["--to", "torch", "--save", "json.py"], 2, "would hide the module `json` of Python"),
+        (["--to", "torch", "--save", "class.py"], 2, "`class.py` is no name of a Python module"),
+        (["--to", "torch", "--save", "json.py"], 2, "would hide the installed `json`"),
         (["--to", "torch", "--save", "click.py"], 2, "would hide the installed `click`"),
     ],
 )
