@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command
+from c10cli.cli.options import SECONDS, SEED, command as c10_command
+from c10cli.cli.session import Session
 
 if TYPE_CHECKING:
     from c10cli.bench.plan import Plan

@@ -1,119 +1,231 @@
-"""`c10 call`: one operator, called with arguments from the shell."""
+"""`c10 call`: one operator, called from the shell; what it returned as text, as JSON, as a file."""
 
 from __future__ import annotations
 
+import io
+import math
+import sys
+import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.call_words import (
-    WORDS_AS_THEY_ARE,
-    CallOptions,
-    CallWords,
-    bind_words,
-    call_options,
-    key_of_arguments,
-    place_bound,
-    read_words,
-    with_candidates,
-)
-from c10cli.cli.session import Session, command as c10_command
-from c10cli.cli.streams import stdout_to_stderr
-from c10cli.errors import NoKernelError
+from c10cli.arrays.placement import to_numpy
+from c10cli.arrays.tensor_types import is_tensor, key_of
+from c10cli.cli.operator_command import OperatorCall, OperatorGroup
+from c10cli.cli.options import command as c10_command
+from c10cli.cli.session import Session, stdout_to_stderr, written
+from c10cli.describe import describe
+from c10cli.errors import Diagnostic, NoKernelError, ReportError, counted
+from c10cli.files import is_stream, write_atomic
+from c10cli.schema import types as schema_types
+from c10cli.schema.model import FunctionSchema
 
 if TYPE_CHECKING:
     from c10cli.dispatch.kernel import OpKernel
     from c10cli.manifest.link import LinkedOperator
-    from c10cli.schema.model import FunctionSchema
+
+STANDARD_OUTPUT = Path("-")
+
+_JSON_ELEMENTS = 1000
 
 
-@c10_command("call", context_settings=dict(WORDS_AS_THEY_ARE), options_metavar="[OPTIONS]")
-@call_options
+@c10_command("call", cls=OperatorGroup)
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write the result: .npy, or .npz for several; `-`: an .npy on standard output, and nothing else.",
 )
-@click.pass_context
-def command(
-    ctx: click.Context, /, session: Session, op: str, arguments: tuple[str, ...], **options: Any
-) -> int:
+def command(session: Session, call: OperatorCall, save: Path | None) -> int:
     """Call operator OP with ARGUMENTS and print what it returns.
 
-    Arguments are bound by the schema: by position, or as --name VALUE.  A
-    tensor is an expression (`randn(4, 8)`, `[[1, 2], [3, 4]]`, `zeros(3) + 1`),
-    a file (`@x.npy`, `@x.npz:name`) or `-` for an .npy on standard input.
+    Arguments are bound by the schema: by position, or as --name VALUE; see
+    `c10 call OP --help`.  A tensor is an expression (`randn(4, 8)`,
+    `[[1, 2], [3, 4]]`, `zeros(3) + 1`), a file (`@x.npy`, `@x.npz:name`) or
+    `-` for an .npy on standard input.
 
     Options of c10 may also follow OP, unless the operator has an argument of
     that name.
 
     Example: c10 call softmax 'randn(4, 8)' --dim -1 --save y.npy
     """
-    words = read_words(ctx, session, op, arguments, options)
-    save = words.options.pop("save")
-    return _call(session, words, CallOptions(**words.options), save)
-
-
-def _call(session: Session, words: CallWords, options: CallOptions, save: Path | None) -> int:
+    from c10cli.cli.shell_values import bind_values, place_values
     from c10cli.verify.checked import call_checked
 
-    linked = words.linked
-    schema = linked.decl.schema
+    schema = call.linked.decl.schema
     if save is not None:
-        _check_save(session, save, schema)
-    arguments = place_bound(linked, options, bind_words(words, options))
+        if session.is_json and save == STANDARD_OUTPUT:
+            raise click.UsageError("--format json leaves no room for the array; name a file for --save")
+        check_savable(save, schema)
+    arguments = place_values(call, bind_values(call))
     # A kernel that prints must not spoil what the command prints.
     with stdout_to_stderr():
-        kernel = _kernel(linked, options, arguments)
+        kernel = _kernel(call, arguments)
         returns = call_checked(schema, kernel.name, kernel, arguments)
-    if save is None or str(save) != "-":
-        _show(session, linked, kernel.name, returns)
+    if session.is_json:
+        shown = [as_dict(r.name, value) for r, value in zip(schema.returns, returns, strict=True)]
+        session.echo_json("c10.call/1", name=str(schema.name), kernel=kernel.name, returns=shown)
+    elif save != STANDARD_OUTPUT:
+        for declared, value in zip(schema.returns, returns, strict=True):
+            session.echo(as_text(declared.name, value))
     if save is not None:
-        from c10cli.cli.call_output import save_returns
-
         save_returns(save, schema, returns)
     return 0
 
 
-def _check_save(session: Session, save: Path, schema: FunctionSchema) -> None:
-    """Refuse what cannot be saved while nothing has run yet."""
-    from c10cli.cli.call_output import check_savable
-
-    if session.is_json and str(save) == "-":
-        raise click.UsageError("--format json leaves no room for the array; name a file for --save")
-    check_savable(save, schema)
-
-
-def _kernel(linked: LinkedOperator, options: CallOptions, arguments: dict[str, Any]) -> OpKernel:
+def _kernel(call: OperatorCall, arguments: dict[str, Any]) -> OpKernel:
     """The kernel to call: the registered one for the arguments, or the variant asked for."""
     from c10cli.arrays.keys import DispatchKey
     from c10cli.dispatch.kernel import OpKernel
 
-    if options.variant is None:
+    linked, key = call.linked, call.key or "CPU"
+    if call.variant is None:
         try:
             return linked.handle.lookup(**arguments)
         except NoKernelError as error:
-            raise with_candidates(error, linked) from error
-    key = options.dispatch_key or key_of_arguments(linked, arguments)
-    bound = linked.bind(linked.variant(key, options.variant).kernel)
+            raise with_variants(error, linked) from error
+    bound = linked.bind(linked.variant(key, call.variant).kernel)
     return OpKernel(linked.handle.calling(), DispatchKey(key), bound)
 
 
-def _show(session: Session, linked: LinkedOperator, kernel: str, returns: tuple[Any, ...]) -> None:
-    from c10cli.cli.call_output import as_dict, as_text
+def with_variants(error: NoKernelError, linked: LinkedOperator) -> NoKernelError:
+    """*error*, with why each declared variant of the key is not registered."""
+    key = error.dispatch_key.name
+    notes = [f"`{v.kernel.name}` for {key}: {v.reason}" for v in linked.variants.get(key, ())]
+    return NoKernelError(*(d.with_notes(*notes) for d in error.diagnostics), **error.facts)
 
-    if session.is_json:
-        session.echo_json(
-            "c10.call/1",
-            name=str(linked.decl.name),
-            kernel=kernel,
-            returns=[
-                as_dict(declared.name, value)
-                for declared, value in zip(linked.decl.schema.returns, returns, strict=True)
-            ],
-        )
+
+def as_text(name: str, value: Any) -> str:
+    """One return: its name, dtype and shape, and a short view."""
+    from c10cli.arrays.compare import view_of
+
+    prefix = f"{name}: " if name else ""
+    if is_tensor(value):
+        return f"{prefix}{view_of(to_numpy(value))}"
+    if _holds_tensors(value):
+        return "\n".join(as_text(f"{name}[{i}]", element) for i, element in enumerate(value))
+    return f"{prefix}{_python(value)!r}"
+
+
+def as_dict(name: str, value: Any) -> dict[str, object]:
+    """One return as JSON-ready data; elements of large arrays are left out.
+
+    nan and infinities become the strings ``nan``, ``inf`` and ``-inf``, which
+    JSON has no numbers for.
+    """
+    if _holds_tensors(value):
+        return {"name": name, "value": [as_dict("", element) for element in value]}
+    if not is_tensor(value):
+        return {"name": name, "value": _plain(value)}
+    array, key = to_numpy(value), key_of(value)
+    data = {"data": _plain(array.tolist())} if array.size <= _JSON_ELEMENTS else {}
+    shape, key_name = list(array.shape), key.name if key else None
+    return {"name": name, "dtype": array.dtype.name, "shape": shape, "key": key_name, **data}
+
+
+def _holds_tensors(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(is_tensor(element) for element in value)
+
+
+def _python(value: Any) -> Any:
+    """*value* with Python's own numbers in place of NumPy's."""
+    if isinstance(value, list | tuple):
+        return [_python(element) for element in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+def _plain(value: Any) -> object:
+    value = _python(value)
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+
+
+def check_savable(path: Path, schema: FunctionSchema) -> None:
+    """Refuse, before anything runs, what `save_returns` would surely refuse.
+
+    Raises:
+        click.UsageError: a file of this name cannot hold what *schema* returns.
+        ReportError: C10E701, its folder is not there.
+    """
+    for index, declared in enumerate(schema.returns):
+        kind = declared.type
+        if not any(
+            test(kind)
+            for test in (schema_types.is_tensor, schema_types.is_optional_tensor, schema_types.is_tensor_list)
+        ):
+            name = declared.name or f"return_{index}"
+            raise click.UsageError(f"return `{name}` of `{schema.name}` is {kind}, no array to save")
+    count = len(schema.returns)
+    if path == STANDARD_OUTPUT or is_stream(path):
+        if count != 1:
+            shown = "standard output" if path == STANDARD_OUTPUT else f"`{path}`"
+            raise click.UsageError(f"{shown} takes one array as .npy, not {count}; name an .npz file")
         return
-    for declared, value in zip(linked.decl.schema.returns, returns, strict=True):
-        session.echo(as_text(declared.name, value))
+    if path.suffix not in (".npy", ".npz"):
+        raise click.UsageError(f"--save `{path}` ends in neither .npy nor .npz, for one array or several")
+    if path.suffix == ".npy" and count != 1:
+        raise click.UsageError(f"an .npy holds one array, not {count}; write `{path.with_suffix('.npz')}`")
+    if not path.parent.is_dir():
+        fact = f"cannot write {path.name}: there is no folder `{path.parent}`"
+        raise ReportError(Diagnostic("C10E701", fact, help="make it, or name another"))
+
+
+def save_returns(path: Path, schema: FunctionSchema, returns: tuple[Any, ...]) -> None:
+    """Write tensors to *path*: an .npz for any number or else an .npy for one, whole or not at all.
+
+    A device, a FIFO or ``-``, standard output, takes one as .npy.
+
+    Raises:
+        ReportError: C10E701.
+    """
+    named = _named_arrays(schema, returns)
+    is_archive = path.suffix == ".npz" and not is_stream(path)
+    if not is_archive and len(named) != 1:  # such as a list of tensors, which only now is counted
+        fact = f"`{path}` cannot hold {counted(len(named), 'array')}"
+        raise ReportError(Diagnostic("C10E701", fact, help="save one array as .npy, several as .npz"))
+    content = io.BytesIO()
+    try:
+        _write_archive(content, named) if is_archive else _write_array(content, *named.values())
+    except ValueError as error:  # an array of Python objects
+        raise ReportError(Diagnostic("C10E701", f"cannot write {path.name}: {error}")) from error
+    if path != STANDARD_OUTPUT:
+        write_atomic(path, content.getvalue())
+        return
+    with written(sys.stdout):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content.getvalue())
+        sys.stdout.buffer.flush()
+
+
+def _write_archive(content: IO[bytes], named: dict[str, Any]) -> None:
+    """An .npz; unlike `numpy.savez` it takes every name, such as ``file``."""
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, array in named.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                _write_array(member, array)
+
+
+def _write_array(file: IO[bytes], array: Any) -> None:
+    import numpy as np
+
+    np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
+
+
+def _named_arrays(schema: FunctionSchema, returns: tuple[Any, ...]) -> dict[str, Any]:
+    """Every tensor returned, under its name in the schema or its place."""
+    named = {}
+    for index, (declared, value) in enumerate(zip(schema.returns, returns, strict=True)):
+        name = declared.name or f"return_{index}"
+        if is_tensor(value):
+            named[name] = to_numpy(value)
+        elif value == [] or _holds_tensors(value):
+            named |= {f"{name}_{i}": to_numpy(v) for i, v in enumerate(value) if is_tensor(v)}
+        else:
+            fact = f"return `{name}` is {describe(value)}, no array, and cannot be saved"
+            raise ReportError(Diagnostic("C10E701", fact, help="leave --save out and read the printed value"))
+    return named

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from c10cli.cli.session import Session, command as c10_command
+from c10cli.cli.options import command as c10_command
+from c10cli.cli.session import Session
 from c10cli.errors import Diagnostic, Span, counted
 
 if TYPE_CHECKING:

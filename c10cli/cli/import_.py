@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from c10cli.cli.saving import check_overwrite, force_option
-from c10cli.cli.session import Session, command as c10_command
+from c10cli.cli.options import check_overwrite, command as c10_command, force_option
+from c10cli.cli.session import Session
 from c10cli.errors import Diagnostic, counted
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from c10cli.cli.session import Session, command as c10_command, complete_operator
+from c10cli.cli.options import command as c10_command, complete_operator
+from c10cli.cli.session import Session
 from c10cli.errors import Diagnostic, did_you_mean
 from c10cli.manifest.model import OperatorDecl
 

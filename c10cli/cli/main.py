@@ -17,8 +17,8 @@ from typing import Any
 import click
 
 from c10cli import __version__
-from c10cli.cli.session import Session, shared_options
-from c10cli.cli.streams import prepare_streams, silence
+from c10cli.cli.options import shared_options
+from c10cli.cli.session import Session, prepare_streams, silence
 from c10cli.errors import (
     C10Error,
     Diagnostic,

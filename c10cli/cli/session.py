@@ -1,20 +1,21 @@
-"""What all commands share: the options, the registry, and how output is written."""
+"""One run of `c10`: its shared options, the registry, and how output is written to the standard streams.
+
+A stream may be closed, full, without a reader, or without some characters.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from c10cli.cli.streams import written
-from c10cli.errors import C10Error, Diagnostic, DispatchError, ManifestError
+from c10cli.errors import C10Error, Diagnostic, ManifestError, ReportError
 from c10cli.manifest.discover import VARIABLE, find_registry
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from c10cli.manifest.link import Registry
     from c10cli.manifest.model import DisabledManifest, Manifest
-
-FormatFunction = TypeVar("FormatFunction", bound=Callable[..., Any])
 
 
 @dataclass
@@ -34,11 +33,13 @@ class Session:
         registry: the manifest's path; None: to be found.
         format: text, or what else the command offers.
         color: auto, always or never.
+        is_quiet: whether nothing goes to standard error, as while a shell completes words.
     """
 
     registry: str | None = None
     format: str = "text"
     color: str = "auto"
+    is_quiet: bool = False
     _shown: list[Diagnostic] = field(default_factory=list)
     _disabled: tuple[DisabledManifest, ...] | None = None  # of the manifest, once there is one
     _wrote_json: bool = False
@@ -46,7 +47,8 @@ class Session:
 
     def tell_registry(self) -> None:
         """Say which manifest it is where that was neither named nor is in this folder; in text, once."""
-        if self._told_registry or self.format != "text" or self.registry or os.environ.get(VARIABLE):
+        is_named = self.registry or os.environ.get(VARIABLE)
+        if self._told_registry or self.is_quiet or self.format != "text" or is_named:
             return
         self._told_registry = True
         with contextlib.suppress(C10Error), written(sys.stderr):  # where there is none, loading tells
@@ -63,11 +65,7 @@ class Session:
         """
         if self.registry == "":  # a variable of a script that is not set, not a wish for the usual one
             raise ManifestError(Diagnostic("C10E101", "the registry is given without a name"))
-        try:
-            cwd = Path.cwd()
-        except FileNotFoundError:  # removed under us: what is named, or shipped, is still there
-            return find_registry(self.registry, os.environ, Path(os.devnull))
-        return short_path(find_registry(self.registry, os.environ, cwd))
+        return short_path(find_registry(self.registry, os.environ, _current_folder()))
 
     def manifest(self, *, quietly: bool = False) -> Manifest:
         """The manifest, without fault.
@@ -161,7 +159,7 @@ class Session:
 
         shown = list(diagnostics)
         text = render_diagnostics(shown, color=self.colored(sys.stderr))
-        if not text:
+        if not text or self.is_quiet:
             return
         self._shown += shown
         # Where standard error cannot be written, there is nowhere to say so.
@@ -200,99 +198,63 @@ def _disabled_dict(disabled: DisabledManifest) -> dict[str, object]:
 
 def short_path(path: Path) -> Path:
     """*path* from the current folder, where it is below that, for messages."""
+    folder = _current_folder()
+    return path.relative_to(folder) if path.is_relative_to(folder) else path
+
+
+def _current_folder() -> Path:
     try:
-        cwd = Path.cwd()
-    except FileNotFoundError:  # removed under us
-        return path
-    return path.relative_to(cwd) if path.is_relative_to(cwd) else path
+        return Path.cwd()
+    except FileNotFoundError:  # removed under us: what is named, or shipped, is still there
+        return Path(os.devnull)
 
 
-SEED = click.IntRange(min=0)
-_COLORS = click.Choice(["auto", "always", "never"])
+def prepare_streams() -> None:
+    """Make all three usable: a closed one is replaced, none refuses a character it has no code for."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream: Any = getattr(sys, name)
+        if stream is None:  # Python's sign for one that was closed when it started
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - to the end
+        elif mode == "w":
+            stream.reconfigure(errors="backslashreplace")
 
 
-def key_name(text: str) -> str:
-    """The name of the dispatch key that a word of the command line means.
+def silence(stream: TextIO | None) -> None:
+    """Send what *stream* still holds, and all that follows, to nowhere."""
+    if stream is None:
+        return
+    with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def written(stream: TextIO | None) -> Iterator[None]:
+    """Around writing to *stream*: where its reader has gone, the command goes on to its exit code.
 
     Raises:
-        DispatchError: C10E108.
+        ReportError: C10E701, it cannot be written otherwise, such as to a full disk.
     """
-    from c10cli.arrays.keys import DispatchKey, unknown_key  # which `c10 list` does not need
-
-    if text not in DispatchKey.known_names():
-        raise DispatchError(unknown_key(text, "name one of these"), dispatch_key=text)
-    return text
-
-
-def shared_options(function: FormatFunction, formats: tuple[str, ...] | None = None) -> FormatFunction:
-    """Add --registry, --format and --color, which are taken before or after the command's name."""
-    kind = click.Choice(formats) if formats else click.STRING
-    shown = f"How to print: {' or '.join(formats or ('text', 'json'))}."
-    options = (
-        click.option("--registry", metavar="FILE", help="The manifest to work on.", **_stored("registry")),
-        click.option("--format", type=kind, help=shown, **_stored("format")),
-        click.option("--color", type=_COLORS, help="When to colour.", **_stored("color")),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def _stored(field: str) -> dict[str, Any]:
-    """Arguments of an option whose value goes into the session."""
-
-    def store(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            setattr(ctx.ensure_object(Session), field, value)
-
-    # Eager: known before another option is refused, and so how to tell that.
-    return {"callback": store, "expose_value": False, "default": None, "is_eager": True}
-
-
-def complete_operator(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The operators' names that begin so, with and without namespace, for completion in a shell."""
-    from c10cli.manifest.load import require_manifest
-
     try:
-        manifest = require_manifest(ctx.ensure_object(Session).registry_path)
-    except C10Error:  # a shell's prompt is no place to tell it
-        return []
-    full = [str(operator.name) for operator in manifest.operators]
-    names = {*full, *(name.partition("::")[2] for name in full)}
-    return sorted(name for name in names if name.startswith(incomplete))
+        yield
+    except BrokenPipeError:
+        silence(stream)
+    except OSError as error:
+        silence(stream)
+        fact = f"the output cannot be written: {error.strerror or error}"
+        raise ReportError(Diagnostic("C10E701", fact)) from error
 
 
-class _Seconds(click.FloatRange):
-    """A time limit: above 0, at most a day."""
-
-    def __init__(self) -> None:
-        super().__init__(min=0, max=86_400, min_open=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        seconds = super().convert(value, param, ctx)
-        if math.isnan(seconds):  # which no comparison refuses
-            self.fail(f"{value} is not a number of seconds", param, ctx)
-        return seconds
-
-
-SECONDS = _Seconds()
-
-
-def command(
-    name: str, *, formats: tuple[str, ...] = ("text", "json"), **settings: Any
-) -> Callable[[Callable[..., Any]], click.Command]:
-    """A `c10` command with the shared options; the function gets the session first."""
-
-    def decorate(function: Callable[..., Any]) -> click.Command:
-        def checked(session: Session, *args: Any, **kwargs: Any) -> Any:
-            if session.format not in formats:
-                raise click.UsageError(f"--format {session.format} is not one of {', '.join(formats)}")
-            return function(session, *args, **kwargs)
-
-        checked.__name__, checked.__doc__ = function.__name__, function.__doc__
-        checked.__dict__.update(function.__dict__)  # the options that decorators left there
-        settings.setdefault("context_settings", {}).setdefault("help_option_names", ["-h", "--help"])
-        make: Callable[[Any], click.Command] = click.command(name, **settings)
-        return make(click.pass_obj(shared_options(checked, formats)))
-
-    return decorate
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """What is printed meanwhile, by Python or by a library below it, goes to standard error."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)

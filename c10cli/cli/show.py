@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from c10cli.cli.session import Session, command as c10_command, complete_operator, short_path
-from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
+from c10cli.cli.options import command as c10_command, complete_operator
+from c10cli.cli.session import Session, short_path
+from c10cli.entry_points.definitions import Definition, Missing, definition_of
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.manifest.link import LinkedOperator, Variant
-from c10cli.manifest.model import CaseDecl, OperatorDecl
+from c10cli.manifest.model import CaseDecl, KernelDecl, OperatorDecl
 from c10cli.schema.model import Argument
 
 
@@ -25,8 +26,7 @@ def command(session: Session, op: str) -> int:
     if session.is_json:
         session.echo_json("c10.show/1", **_as_dict(linked))
     else:
-        for line in _lines(linked):
-            session.echo(line)
+        session.echo("\n".join(_lines(linked)))
     return 0
 
 
@@ -38,10 +38,10 @@ def _lines(linked: LinkedOperator) -> list[str]:
     lines += ["", "Returns"]
     lines += [f"  {returned}" for returned in decl.schema.returns] or ["  nothing"]
     lines += ["", f"Dispatch table (the key comes from {_deciding(linked)})"]
-    for key, candidates in linked.variants.items():
+    for key, variants in linked.variants.items():
         device = linked.device(key)
         lines.append(f"  {key}" + ("" if device.available else f"  (no tensors here: {device.reason})"))
-        lines += [f"    {line}" for candidate in candidates for line in _candidate_lines(candidate)]
+        lines += [f"    {line}" for variant in variants for line in _variant_lines(variant)]
     lines += [] if linked.variants else ["  no kernels"]
     lines += ["", "Reference", *(f"  {line}" for line in _reference_lines(decl))]
     lines += ["", "Cost", *(f"  {line}" for line in _cost_lines(decl))]
@@ -51,11 +51,7 @@ def _lines(linked: LinkedOperator) -> list[str]:
 
 
 def _argument_line(argument: Argument) -> str:
-    notes = [
-        note
-        for note, holds in (("keyword-only", argument.kwarg_only), ("written", argument.is_mutable))
-        if holds
-    ]
+    notes = ["keyword-only"] * argument.kwarg_only + ["written"] * argument.is_mutable
     return f"{argument}" + (f"  ({', '.join(notes)})" if notes else "")
 
 
@@ -63,37 +59,71 @@ def _deciding(linked: LinkedOperator) -> str:
     return ", then ".join(f"`{a.name}`" for a in linked.handle.calling().dispatch_arguments())
 
 
-def _candidate_lines(candidate: Variant) -> list[str]:
-    """The variant, `*` for the registered one; the reason; where it is declared; where it is defined."""
-    kernel = candidate.kernel
-    status = f"{'registered' if candidate.taken else 'not registered'}: {candidate.reason}"
+def _variant_lines(variant: Variant) -> list[str]:
+    """The variant, `*` for the registered one; the reason; what is known of it."""
+    kernel = variant.kernel
+    mark, status = ("*", "registered") if variant.taken else (" ", "not registered")
+    facts = [f"{status}: {variant.reason}", *fact_lines(kernel)]
+    return [f"{mark} {kernel.name}  {kernel.entry_point.text}", *(f"    {fact}" for fact in facts)]
+
+
+def fact_lines(kernel: KernelDecl) -> list[str]:
+    """What a kernel needs and where it is declared; where it is defined, as far as its source tells."""
+    package = _package(kernel.entry_point)
     facts = [
+        f"of package `{package}`" if package else "",
         f"needs {', '.join(kernel.requires)}" if kernel.requires else "",
         f"cache {kernel.cache.text}" if kernel.cache else "",
         "boxed" if kernel.boxed else "",
         f"declared at {kernel.span}",
     ]
-    return [
-        f"{'*' if candidate.taken else ' '} {kernel.name}  {kernel.entry_point.text}",
-        f"    {status}",
-        f"    {'; '.join(fact for fact in facts if fact)}",
-        *(f"    {line}" for line in _definition_lines(kernel.entry_point)),
-    ]
+    return ["; ".join(fact for fact in facts if fact), *_definition_lines(kernel.entry_point)]
+
+
+def variant_dict(variant: Variant) -> dict[str, Any]:
+    """A variant as JSON-ready data."""
+    kernel, found = variant.kernel, _definition(variant.kernel.entry_point)
+    definition = found if isinstance(found, Definition) else None
+    return {
+        "name": kernel.name,
+        "kernel": kernel.entry_point.text,
+        "taken": variant.taken,
+        "reason": variant.reason,
+        "override": kernel.override or None,
+        "requires": list(kernel.requires),
+        "cache": kernel.cache.text if kernel.cache else None,
+        "boxed": kernel.boxed,
+        "package": _package(kernel.entry_point) or None,
+        "file": kernel.span.file,
+        "line": kernel.span.line,
+        "source": str(short_path(definition.path)) if definition else None,
+        "source_line": definition.line if definition else None,
+        "doc": definition.summary if definition else None,
+        "fault": found.message if isinstance(found, Missing) else None,
+    }
+
+
+def _package(entry_point: EntryPoint) -> str:
+    """The installed package that a function is in; empty for a file of the registry."""
+    return (entry_point.module or "").partition(".")[0]
+
+
+def _definition(entry_point: EntryPoint) -> Definition | Missing | None:
+    found = definition_of(entry_point)
+    if isinstance(found, Definition):
+        # An installed module that only hands a name on is not where it is defined.
+        return found if entry_point.path or found.kind != "unknown" else None
+    return found if isinstance(found, Missing) and entry_point.path else None
 
 
 def _definition_lines(entry_point: EntryPoint) -> list[str]:
     found = _definition(entry_point)
     if isinstance(found, Missing):
         return [f"cannot be used: {found.message}"]
-    if not isinstance(found, Definition):
+    if found is None:
         return []
     said = f": {found.summary}" if found.summary else ""
     return [f"defined at {short_path(found.path)}:{found.line}{said}"]
-
-
-def _definition(entry_point: EntryPoint) -> Definition | Missing | Unresolved | None:
-    """What the source of a kernel file says; nothing is said of installed modules."""
-    return definition_of(entry_point) if entry_point.path else None
 
 
 def _reference_lines(decl: OperatorDecl) -> list[str]:
@@ -123,7 +153,16 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
         "summary": decl.summary,
         "file": decl.schema_span.file,
         "line": decl.schema_span.line,
-        "arguments": [_argument_dict(argument) for argument in decl.schema.arguments],
+        "arguments": [
+            {
+                "name": a.name,
+                "type": str(a.type),
+                "default": a.default_source,
+                "keyword_only": a.kwarg_only,
+                "mutable": a.is_mutable,
+            }
+            for a in decl.schema.arguments
+        ],
         "returns": [{"name": r.name, "type": str(r.type)} for r in decl.schema.returns],
         "dispatch_arguments": [a.name for a in linked.handle.calling().dispatch_arguments()],
         "table": [
@@ -131,53 +170,21 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
                 "key": key,
                 "device": linked.device(key).available,
                 "device_reason": linked.device(key).reason or None,
-                "candidates": [_candidate_dict(candidate) for candidate in candidates],
+                "variants": [variant_dict(variant) for variant in variants],
             }
-            for key, candidates in linked.variants.items()
+            for key, variants in linked.variants.items()
         ],
         "reference": decl.reference.text if decl.reference else None,
         "tolerance": {d: {"rtol": t.rtol, "atol": t.atol} for d, t in decl.tolerance.items()},
         "cost": {"bytes": decl.cost.bytes, "flops": decl.cost.flops},
-        "cases": [_case_dict(case) for case in decl.cases],
-    }
-
-
-def _argument_dict(argument: Argument) -> dict[str, Any]:
-    return {
-        "name": argument.name,
-        "type": str(argument.type),
-        "default": argument.default_source,
-        "keyword_only": argument.kwarg_only,
-        "mutable": argument.is_mutable,
-    }
-
-
-def _case_dict(case: CaseDecl) -> dict[str, Any]:
-    return {
-        "name": case.name,
-        "sweep": {name: list(values) for name, values in case.sweep.items()},
-        "dtypes": list(case.dtypes),
-        "inputs": dict(case.inputs),
-        "bench": case.bench,
-    }
-
-
-def _candidate_dict(candidate: Variant) -> dict[str, Any]:
-    kernel, found = candidate.kernel, _definition(candidate.kernel.entry_point)
-    definition = found if isinstance(found, Definition) else None
-    return {
-        "name": kernel.name,
-        "kernel": kernel.entry_point.text,
-        "registered": candidate.taken,
-        "reason": candidate.reason,
-        "override": kernel.override or None,
-        "requires": list(kernel.requires),
-        "cache": kernel.cache.text if kernel.cache else None,
-        "boxed": kernel.boxed,
-        "file": kernel.span.file,
-        "line": kernel.span.line,
-        "source": str(short_path(definition.path)) if definition else None,
-        "source_line": definition.line if definition else None,
-        "doc": definition.summary if definition else None,
-        "fault": found.message if isinstance(found, Missing) else None,
+        "cases": [
+            {
+                "name": case.name,
+                "sweep": {name: list(values) for name, values in case.sweep.items()},
+                "dtypes": list(case.dtypes),
+                "inputs": dict(case.inputs),
+                "bench": case.bench,
+            }
+            for case in decl.cases
+        ],
     }

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.session import SECONDS, SEED, Session, command as c10_command, key_name
+from c10cli.cli.options import SECONDS, SEED, command as c10_command, key_name
+from c10cli.cli.session import Session
 from c10cli.errors import counted
 
 if TYPE_CHECKING:

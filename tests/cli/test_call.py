@@ -10,6 +10,24 @@ from c10cli.arrays import devices
 
 ROOT = Path(__file__).parents[2]
 
+HELP = """\
+Usage: c10 call clash [OPTIONS] X KEY
+
+  Call the operator.
+
+  t::clash(Tensor x, int key, *, int save=0, int seed=0, int registry=0, int format=0) -> int[]
+
+Options:
+  --x Tensor                   such as 'randn(4, 8)', '[[1, 2]]', @x.npy,
+                               @x.npz:name, or - for standard input
+                               [required]
+  --key int                    such as -1  [required]
+  --save int                   such as -1  [default: 0]
+  --seed int                   such as -1  [default: 0]
+  --registry int               such as -1  [default: 0]
+  --format int                 such as -1  [default: 0]
+  --device DEVICE  """
+
 KERNELS = """
 import os
 import sys
@@ -36,6 +54,12 @@ def fails(x):
 
 def refuses(x):
     raise ValueError("rank 2 is wanted")
+
+def mistypes(x):
+    raise TypeError("x of integers is wanted")
+
+def overruns(x):
+    raise IndexError("axis 3 of 2")
 
 def writes(x):
     x += 1
@@ -82,6 +106,10 @@ operators:
     kernels: {CPU: kernels.py:fails}
   - schema: "t::refuses(Tensor x) -> Tensor"
     kernels: {CPU: kernels.py:refuses}
+  - schema: "t::mistypes(Tensor x) -> Tensor"
+    kernels: {CPU: kernels.py:mistypes}
+  - schema: "t::overruns(Tensor x) -> Tensor"
+    kernels: {CPU: kernels.py:overruns}
   - schema: "t::writes(Tensor x) -> Tensor"
     kernels: {CPU: kernels.py:writes}
   - schema: "t::aliases(Tensor x) -> Tensor"
@@ -255,10 +283,11 @@ def test_words_after_two_dashes_are_values(call):
     assert call("--", "clash", "0", "-1").out == "[-1, 0, 0, 0, 0]\n"
 
 
-def test_help_after_the_operator_is_the_commands(call):
-    ran = call("variants", "--help")
+def test_help_after_the_operator_is_made_of_its_schema(call):
+    ran = call("clash", "--help", "--key", "CPU")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("Usage: c10 call [OPTIONS] OP [ARGUMENTS]...")
+    assert ran.out.startswith(HELP)
+    assert "--key KEY" not in ran.out
 
 
 @pytest.mark.parametrize(
@@ -268,6 +297,7 @@ def test_help_after_the_operator_is_the_commands(call):
         (["variants"], "C10E404", "is missing argument `x`"),
         (["variants", "1", "2"], "C10E404", "2 are given"),
         (["variants", "1", "--x", "2"], "C10E404", "`x` of `t::variants` is given twice"),
+        (["variants", "1", "--x", "2", "--x", "3"], "C10E404", "argument `x` is given twice"),
         (["variants", "1", "--y", "2"], "C10E404", "`--y` is no argument of `t::variants` and no option"),
         (["variants", "'text'"], "C10E405", "must be Tensor"),
         (["echo", "0", "--number", "1.5"], "C10E405", "must be int, not float"),
@@ -287,6 +317,8 @@ def test_help_after_the_operator_is_the_commands(call):
             "C10E501",
             "`kernels.py:refuses` of `t::refuses` raised ValueError: rank 2 is wanted",
         ),
+        (["mistypes", "1"], "C10E501", "raised TypeError: x of integers is wanted"),
+        (["overruns", "1"], "C10E501", "raised IndexError: axis 3 of 2"),
     ],
 )
 def test_wrong_use_is_told_with_code_fact_and_way_out(call, words, code, fact):

@@ -21,10 +21,10 @@ Dispatch key: CPU
 Kernel: plain  k.py:double
   taken: the first of 2 whose needs are met
   declared at registry.yaml:8:20
-  defined at k.py:2
+  defined at k.py:2: Twice *x*.
   imported, and fits the schema
 
-Other candidates for CPU
+Other variants for CPU
   odd  k.py:triple: needs `no_such_package`, not installed
 
 Other keys
@@ -119,23 +119,23 @@ def test_defaults_lists_and_other_values_are_shown(c10, declare):
     assert "\n  from `w`, the first tensor of the lists" in c10("explain", "f", "[]", "[1]").out
 
 
-def test_best_and_later_candidates_have_their_reasons(c10, declare):
+def test_best_and_later_variants_have_their_reasons(c10, declare):
     declare(
         '  - schema: "d::f(Tensor x) -> Tensor"\n'
         "    kernels: {CPU: [{kernel: k.py:f, name: one}, {kernel: k.py:f, name: two}]}\n"
     )
     out = c10("explain", "f", "[1]").out
     assert "Kernel: one  k.py:f\n  taken: the best of 2\n" in out
-    assert "Other candidates for CPU\n  two  k.py:f: `one` comes before it\n" in out
+    assert "Other variants for CPU\n  two  k.py:f: `one` comes before it\n" in out
     out = c10("explain", "f", "[1]", "--variant", "two").out
     assert "Kernel: two  k.py:f\n  taken: asked for with --variant\n" in out
-    assert "Other candidates for CPU\n  one  k.py:f: `two` is asked for with --variant\n" in out
+    assert "Other variants for CPU\n  one  k.py:f: `two` is asked for with --variant\n" in out
 
 
 def test_an_installed_function_is_shown_with_its_package(c10, declare):
     declare('  - schema: "d::f(Tensor x) -> Tensor"\n    kernels: {CPU: "json.decoder:JSONDecoder"}\n')
     ran = c10("explain", "f", "[1]")
-    assert "\n  of package `json`\n" in ran.out
+    assert "\n  of package `json`; declared at registry.yaml:" in ran.out
     assert "/json/decoder.py:" in ran.out
     assert ran.code == 1  # it is no kernel for this schema
     assert "error[C10E305]" in ran.err
@@ -148,7 +148,7 @@ def test_where_no_kernel_serves_the_same_is_said_and_the_error_comes_last(c10, d
     )
     ran = c10("explain", "f", "[1]")
     assert ran.code == 3
-    assert "\nNo kernel serves CPU\n\nCandidates for CPU\n  f  k.py:f: needs `no_such_package`" in ran.out
+    assert "\nNo kernel serves CPU\n\nVariants for CPU\n  f  k.py:f: needs `no_such_package`" in ran.out
     assert "\nOther keys\n  XLA: c10cli makes no XLA tensors; `f` would serve it\n" in ran.out
     assert ran.err.startswith("error[C10E403]: no kernel of `d::f` for dispatch key CPU[1]; registered: XLA")
     assert "`f` for CPU: needs `no_such_package`, not installed" in ran.err
@@ -240,21 +240,112 @@ def test_json_says_the_same(explain):
         "kernel": "k.py:double",
         "taken": True,
         "reason": "the first of 2 whose needs are met",
+        "override": None,
         "requires": [],
+        "cache": None,
+        "boxed": False,
         "package": None,
         "file": "registry.yaml",
         "line": 8,
-        "definition": "k.py:2",
+        "source": "k.py",
+        "source_line": 2,
+        "doc": "Twice *x*.",
+        "fault": None,
         "importable": True,
     }
     cpu, cuda = shown["table"]
     assert (cpu["key"], cpu["serves"], cpu["reason"]) == ("CPU", "plain", None)
-    assert [c["reason"] for c in cpu["candidates"]] == [
+    assert [c["reason"] for c in cpu["variants"]] == [
         "needs `no_such_package`, not installed",
         "the first of 2 whose needs are met",
     ]
     assert (cuda["key"], cuda["serves"], cuda["reason"]) == ("CUDA", "gpu", "no CUDA driver found")
     assert shown["error"] is None
+
+
+@pytest.fixture
+def explained(c10, declare):
+    """`explained(schema, kernels, *words)`: what JSON says of a call of an operator with such kernels."""
+
+    def explain(schema, kernels, *words):
+        declare(
+            f'  - schema: "d::f{schema} -> Tensor"\n    kernels: {kernels}\n',
+            "def f(x):\n    return x\n\ndef g(y):\n    return y\n",
+        )
+        return c10("explain", "f", *words, "--format", "json").json
+
+    return explain
+
+
+def reasons(shown):
+    table = shown["table"]
+    return {(k["key"], v["name"]): (v["taken"], v["reason"]) for k in table for v in k["variants"]}
+
+
+def test_the_table_in_use_gives_the_reasons(explained):
+    kernels = "{CPU: [{kernel: k.py:f, name: a, requires: [gone]}, {kernel: k.py:f, name: b}, k.py:f]}"
+    shown = explained("(Tensor x)", kernels, "[1]")
+    assert reasons(shown) == {
+        ("CPU", "a"): (False, "needs `gone`, not installed"),
+        ("CPU", "b"): (True, "the first of 3 whose needs are met"),
+        ("CPU", "f"): (False, "`b` comes before it"),
+    }
+    assert (shown["kernel"]["name"], shown["kernel"]["importable"], shown["error"]) == ("b", True, None)
+
+
+def test_a_variant_that_lacks_a_package_is_taken_where_it_is_asked_for(explained):
+    kernels = "{CPU: [{kernel: k.py:f, name: a, requires: [gone]}, {kernel: k.py:f, name: b}]}"
+    shown = explained("(Tensor x)", kernels, "[1]", "--variant", "a")
+    assert reasons(shown) == {
+        ("CPU", "a"): (True, "asked for with --variant"),
+        ("CPU", "b"): (False, "`a` is asked for with --variant"),
+    }
+    shown = explained("(Tensor x)", kernels, "[1]", "--variant", "b")
+    assert reasons(shown)["CPU", "a"] == (False, "needs `gone`, not installed")
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts", "source"),
+    [
+        ("(int n, Tensor x)", ["2", "[1]"], "x"),
+        ("(Tensor? w, Tensor[] xs)", ["none", "[ones(1), ones(2)]"], "xs[0]"),
+        ("(Tensor[] xs, Tensor y)", ["[ones(1)]", "[1]"], "y"),
+        ("(Tensor?[] xs)", ["[None, ones(2)]"], "xs[1]"),
+    ],
+)
+def test_the_argument_that_decides_is_named(explained, schema, texts, source):
+    shown = explained(schema, "{XLA: k.py:f}", *texts)
+    assert (shown["key_from"], shown["key"], shown["kernel"]) == (source, "CPU", None)
+    assert shown["error"]["code"] == "C10E403"
+
+
+def test_the_key_of_the_call_comes_first_and_the_others_say_why_not(explained):
+    kernels = "{Meta: k.py:f, SparseCPU: {kernel: k.py:f, arrays: torch}, CPU: k.py:f}"
+    cpu, meta, sparse = explained("(Tensor x)", kernels, "[1]")["table"]
+    assert (cpu["key"], meta["key"], sparse["key"]) == ("CPU", "Meta", "SparseCPU")
+    assert (cpu["reason"], meta["reason"]) == (None, "c10cli makes no Meta tensors")
+    assert sparse["reason"] in ("`x` is on CPU", "package `torch` is not installed")
+
+
+def test_a_kernel_that_does_not_fit_is_the_error_of_the_call(explained):
+    shown = explained("(Tensor x, *, int n=1)", "{CPU: k.py:g}", "[1]")
+    assert (shown["kernel"]["importable"], shown["error"]["code"]) == (False, "C10E305")
+
+
+def test_without_the_kernels_library_the_key_is_still_that_of_the_arrays(explained, monkeypatch):
+    monkeypatch.setattr(devices, "is_installed", lambda package: package != "torch")
+    devices._device_of.cache_clear()
+    shown = explained("(Tensor x)", "{CPU: {kernel: k.py:f, arrays: torch}}", "[1]")
+    devices._device_of.cache_clear()
+    assert (shown["arguments"][0]["keys"], shown["key"]) == (["CPU"], "CPU")
+    assert shown["table"][0]["reason"] == "package `torch` is not installed"
+    assert shown["error"]["code"] == "C10E607"
+
+
+def test_a_function_of_a_package_that_is_not_installed_has_no_definition(explained):
+    ((entry,)) = explained("(Tensor x)", "{CPU: 'no_such_package.sub:f'}")["table"]
+    (variant,) = entry["variants"]
+    assert (variant["source"], variant["package"]) == (None, "no_such_package")
 
 
 def test_json_without_arguments_or_kernel(explain):
@@ -295,7 +386,7 @@ def test_a_page_as_json(c10, folder):
 def test_a_code_takes_no_arguments(c10, folder):
     ran = c10("explain", "C10E204", "[1]")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.endswith("Error: `C10E204` takes no arguments\n")
+    assert ran.err.endswith("Error: Got unexpected extra argument ([1])\n")
 
 
 @pytest.mark.parametrize("words", [["explain", "C10E240"], ["--explain", "e240"], ["explain", "240"]])

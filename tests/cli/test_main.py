@@ -98,6 +98,8 @@ def error(family: type[C10Error], code: str, cause: Exception | None = None) -> 
         (error(DispatchError, "C10E411"), 3),
         (error(DispatchError, "C10E607"), 3),
         (error(KernelError, "C10E501", ValueError()), 2),
+        (error(KernelError, "C10E501", TypeError()), 2),
+        (error(KernelError, "C10E501", IndexError()), 2),
         (error(KernelError, "C10E501", RuntimeError()), 1),
         (error(KernelError, "C10E505"), 1),
         (error(BenchError, "C10E601"), 4),

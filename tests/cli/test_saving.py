@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from c10cli.cli.saving import check_overwrite
+from c10cli.cli.options import check_overwrite
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_why_a_kernel_comes_before_those_of_another_manifest_is_part_of_its_reas
     ) in ran.out
     assert "      plain  k.py:double\n        not registered: `mine` comes before it\n" in ran.out
     shown = c10("show", "double", "--registry", "fast.yaml", "--format", "json").json
-    assert [(c["file"], c["reason"], c["override"]) for c in shown["table"][0]["candidates"]] == [
+    assert [(c["file"], c["reason"], c["override"]) for c in shown["table"][0]["variants"]] == [
         ("fast.yaml", "the best of 3; override: three is more", "three is more"),
         ("registry.yaml", "needs `no_such_package`, not installed", None),
         ("registry.yaml", "`mine` comes before it", None),
@@ -110,7 +110,7 @@ def test_a_kernel_that_is_not_there_is_told(c10, demo):
     assert "cannot be used: kernel file `gone.py` does not exist" in out
     assert "cannot be used: `k.py` has no `triple`" in out
     shown = c10("show", "double", "--format", "json").json
-    assert [c["fault"] for c in shown["table"][0]["candidates"]] == [
+    assert [c["fault"] for c in shown["table"][0]["variants"]] == [
         "`k.py` has no `triple`",
         "kernel file `gone.py` does not exist",
     ]
@@ -126,16 +126,17 @@ def test_json_says_the_same(c10, demo, monkeypatch):
     ]
     assert shown["returns"] == [{"name": "", "type": "Tensor"}]
     cpu, cuda = shown["table"]
-    assert [(c["name"], c["registered"]) for c in cpu["candidates"]] == [("odd", False), ("plain", True)]
-    assert cpu["candidates"][1] == {
+    assert [(c["name"], c["taken"]) for c in cpu["variants"]] == [("odd", False), ("plain", True)]
+    assert cpu["variants"][1] == {
         "name": "plain",
         "kernel": "k.py:double",
-        "registered": True,
+        "taken": True,
         "reason": "the first of 2 whose needs are met",
         "override": None,
         "requires": [],
         "cache": None,
         "boxed": False,
+        "package": None,
         "file": "registry.yaml",
         "line": 8,
         "source": "k.py",

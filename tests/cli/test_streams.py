@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from c10cli.cli.streams import prepare_streams, silence, stdout_to_stderr, written
+from c10cli.cli.session import prepare_streams, silence, stdout_to_stderr, written
 from c10cli.errors import ReportError
 
 

@@ -1,76 +1,25 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from c10cli.cli.shell_arguments import Tail, evaluate_tail, split_tail
+from c10cli.cli.operator_command import OperatorCall
+from c10cli.cli.shell_values import bind_values
 from c10cli.errors import ArgumentError, DispatchError
 from c10cli.schema.parser import parse_schema
 
-OURS = {"--key": False, "--save": False, "--seed": False, "--registry": False, "--help": True}
-SCHEMA = parse_schema("t::f(Tensor x, int max_size=1, *, str word='', Scalar? s=None) -> Tensor")
-CLASHING = parse_schema("t::g(Tensor x, int key, *, int save=0, int seed=0, int registry=0) -> Tensor")
 
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("ones(2) -1", Tail(["ones(2)", "-1"])),
-        ("-", Tail(["-"])),
-        ("x --word hello", Tail(["x"], {"word": "hello"})),
-        ("x --word=a=b", Tail(["x"], {"word": "a=b"})),
-        ("x --word=", Tail(["x"], {"word": ""})),
-        ("x --max-size -3", Tail(["x"], {"max_size": "-3"})),
-        ("x --max_size=3", Tail(["x"], {"max_size": "3"})),
-        ("--x a --max_size 3", Tail([], {"x": "a", "max_size": "3"})),
-        ("x --key CPU 3", Tail(["x", "3"], {}, ["--key", "CPU"])),
-        ("x --key=CPU", Tail(["x"], {}, ["--key", "CPU"])),
-        ("x --help", Tail(["x"], {}, ["--help"])),
-        ("x -- --word -1", Tail(["x", "--word", "-1"])),
-        ("", Tail()),
-    ],
-)
-def test_words_are_the_operators_or_ours(words, expected):
-    assert split_tail(SCHEMA, words.split(), OURS) == expected
-
-
-def test_a_name_that_both_have_is_the_operators():
-    words = ["x", "1", "--save", "2", "--seed=3", "--registry", "4"]
-    assert split_tail(CLASHING, words, OURS) == Tail(["x", "1"], {"save": "2", "seed": "3", "registry": "4"})
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "fact", "todo"),
-    [
-        (
-            "x --wrod a",
-            "C10E404",
-            "`--wrod` is no argument of `t::f` and no option",
-            "did you mean `--word`?",
-        ),
-        (
-            "x --kee CPU",
-            "C10E404",
-            "`--kee` is no argument of `t::f` and no option",
-            "did you mean `--key` or `--seed`?",
-        ),
-        ("x --word a --word b", "C10E404", "argument `word` is given twice", "give it once"),
-        ("x --word", "C10E410", "`--word` has no value", "write --word VALUE"),
-        ("x --key", "C10E410", "`--key` has no value", "write --key VALUE"),
-    ],
-)
-def test_words_that_fit_nowhere_are_refused(words, code, fact, todo):
-    with pytest.raises(ArgumentError) as caught:
-        split_tail(SCHEMA, words.split(), OURS)
-    (diagnostic,) = caught.value.diagnostics
-    assert (diagnostic.code, diagnostic.message, diagnostic.help) == (code, fact, todo)
+def bind(schema, *positional, keywords=(), **made):
+    """The arguments of a call of an operator of *schema* with such texts."""
+    linked = SimpleNamespace(decl=SimpleNamespace(schema=parse_schema(schema)))
+    return bind_values(OperatorCall(linked, positional, dict(keywords), **made))
 
 
 def value(declared: str, text: str) -> object:
     """What *text* means for an argument of type *declared*."""
-    schema = parse_schema(f"t::f(Tensor like, {declared} v) -> Tensor")
-    positional, _ = evaluate_tail(schema, Tail(["0", text]), "float32", 0)
-    return positional[1]
+    return bind(f"t::f(Tensor like, {declared} v) -> Tensor", "0", text)["v"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +46,7 @@ def value(declared: str, text: str) -> object:
         ("Device", "cuda:0", "cuda:0"),
         ("int[]", "[1, -2]", [1, -2]),
         ("int[]", "[]", []),
-        ("int[2]", "3", 3),
+        ("int[2]", "3", [3, 3]),
         ("float[]", "[1, 2.5]", [1, 2.5]),
         ("str[]", "['a', \"b\"]", ["a", "b"]),
         ("Tensor?", "none", None),
@@ -126,10 +75,7 @@ def test_tensors_are_arrays_of_the_asked_dtype(declared, text, expected):
 
 
 def test_random_numbers_depend_on_the_seed_alone():
-    schema = parse_schema("t::f(Tensor x) -> Tensor")
-    first, again, other = (
-        evaluate_tail(schema, Tail(["randn(8)"]), "float64", seed)[0][0] for seed in (3, 3, 4)
-    )
+    first, again, other = (bind("t::f(Tensor x) -> Tensor", "randn(8)", seed=s)["x"] for s in (3, 3, 4))
     assert (first == again).all()
     assert (first != other).any()
 
@@ -261,13 +207,26 @@ def test_texts_that_mean_nothing_are_refused_with_the_argument(declared, text, c
 
 def test_an_unknown_dtype_offers_a_near_one():
     with pytest.raises(DispatchError) as caught:
-        evaluate_tail(SCHEMA, Tail(["1"]), "float23", 0)
+        bind("t::f(Tensor x) -> Tensor", "1", dtype="float23")
     assert caught.value.diagnostics[0].message == "unknown dtype `float23`"
     assert "`float32`" in caught.value.diagnostics[0].help
 
 
 def test_too_many_positional_arguments_are_counted_before_any_is_evaluated():
     with pytest.raises(ArgumentError) as caught:
-        evaluate_tail(SCHEMA, Tail(["1", "2", "ones(10**15)"]), "float32", 0)
+        bind("t::f(Tensor x, int n=1, *, int m=0) -> Tensor", "1", "2", "ones(10**15)")
     assert caught.value.code == "C10E404"
     assert "takes 2 positional arguments, 3 are given" in str(caught.value)
+
+
+def test_arguments_are_bound_by_place_and_name_with_defaults():
+    bound = bind(
+        "t::f(Tensor x, Tensor y, *, int n=1) -> Tensor", "[1]", keywords={"y": "[2]"}, dtype="float64"
+    )
+    assert list(bound) == ["x", "y", "n"]
+    assert (bound["x"].dtype, bound["n"]) == (np.float64, 1)
+
+
+def test_too_few_arguments_are_refused():
+    with pytest.raises(ArgumentError, match="missing argument `y`"):
+        bind("t::f(Tensor x, Tensor y) -> Tensor", "[1]")

@@ -1,0 +1,128 @@
+"""What the commands share on the command line: how one is made, its options, and their types."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from c10cli.cli.session import Session
+from c10cli.errors import C10Error, DispatchError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+SEED = click.IntRange(min=0)
+
+
+class _Seconds(click.FloatRange):
+    """A time limit: above 0, at most a day."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=86_400, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):  # which no comparison refuses
+            self.fail(f"{value} is not a number of seconds", param, ctx)
+        return seconds
+
+
+SECONDS = _Seconds()
+
+
+def command(
+    name: str, *, formats: tuple[str, ...] = ("text", "json"), **settings: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A `c10` command with the shared options; the function gets the session first."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @functools.wraps(function)
+        def checked(session: Session, *args: Any, **kwargs: Any) -> Any:
+            if session.format not in formats:
+                raise click.UsageError(f"--format {session.format} is not one of {', '.join(formats)}")
+            return function(session, *args, **kwargs)
+
+        settings.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
+        make: Callable[[Any], click.Command] = click.command(name, **settings)
+        return make(click.pass_obj(shared_options(checked, formats)))
+
+    return decorate
+
+
+def shared_options(function: Function, formats: tuple[str, ...] | None = None) -> Function:
+    """Add --registry, --format and --color, which are taken before or after the command's name."""
+    kind = click.Choice(formats) if formats else click.STRING
+    colors = click.Choice(["auto", "always", "never"])
+    shown = f"How to print: {' or '.join(formats or ('text', 'json'))}."
+    options = (
+        click.option("--registry", metavar="FILE", help="The manifest to work on.", **_stored("registry")),
+        click.option("--format", type=kind, help=shown, **_stored("format")),
+        click.option("--color", type=colors, help="When to colour.", **_stored("color")),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _stored(field: str) -> dict[str, Any]:
+    """Arguments of an option whose value goes into the session."""
+
+    def store(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            setattr(ctx.ensure_object(Session), field, value)
+
+    # Eager: known before another option is refused, and so how to tell that.
+    return {"callback": store, "expose_value": False, "default": None, "is_eager": True}
+
+
+def key_name(text: str) -> str:
+    """The name of the dispatch key that a word of the command line means.
+
+    Raises:
+        DispatchError: C10E108.
+    """
+    from c10cli.arrays.keys import DispatchKey, unknown_key  # which `c10 list` does not need
+
+    if text not in DispatchKey.known_names():
+        raise DispatchError(unknown_key(text, "name one of these"), dispatch_key=text)
+    return text
+
+
+def complete_operator(ctx: click.Context, _parameter: click.Parameter | None, incomplete: str) -> list[str]:
+    """The operators' names that begin so, with and without namespace, for completion in a shell."""
+    from c10cli.manifest.load import require_manifest
+
+    try:
+        manifest = require_manifest(ctx.ensure_object(Session).registry_path)
+    except C10Error:  # a shell's prompt is no place to tell it
+        return []
+    full = [str(operator.name) for operator in manifest.operators]
+    names = {*full, *(name.partition("::")[2] for name in full)}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+force_option = click.option("--force", is_flag=True, help="Write over a file that c10 did not write.")
+
+
+def check_overwrite(path: Path, mark: str, *, force: bool) -> None:
+    """Refuse to write over a file of somebody else's.
+
+    Args:
+        mark: what the first lines of those files say that the command wrote.
+
+    Raises:
+        click.UsageError: the file at *path* does not say it.
+    """
+    if force or not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)  # the comment at the top of what c10 writes is shorter
+    except OSError:  # what may not be read is nothing that we wrote
+        head = b""
+    if head and mark.encode() not in head:
+        raise click.UsageError(f"`{path}` was not written by {mark}; name another file, or add --force")
