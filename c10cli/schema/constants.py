@@ -9,8 +9,6 @@ from typing import Final, NoReturn
 
 from c10cli.schema.lexer import KEYWORD, NUMBER, STRING, WORD, Lexer, clip
 
-__all__ = ["INT64", "Constant", "read_constant"]
-
 INT64: Final = range(-(2**63), 2**63)
 
 # Integers with more digits are out of range, whatever zeros they start with;

@@ -43,8 +43,6 @@ from c10cli.schema.words import (
     TORCH_WORDS,
 )
 
-__all__ = ["read_default"]
-
 # `int[1000000000] x=1` is twenty characters, and its value a billion items.
 _MAX_REPEATED: Final = 1024
 

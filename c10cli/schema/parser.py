@@ -27,16 +27,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from contextlib import suppress
+from functools import lru_cache
 from typing import Final
 
+from c10cli.errors import SchemaError
 from c10cli.schema.defaults import read_default
 from c10cli.schema.lexer import END, KEYWORD, KEYWORDS, NEWLINE, WORD, Lexer, clip
 from c10cli.schema.model import AliasInfo, Argument, Dialect, FunctionSchema, OperatorName
 from c10cli.schema.rules import check_order, check_strict
 from c10cli.schema.type_parser import TypeParser
 from c10cli.schema.types import Type
-
-__all__ = ["parse_name", "parse_schema"]
 
 
 def parse_schema(
@@ -110,62 +111,48 @@ def _read_part(lexer: Lexer, what: str) -> str:
 # and a default from a small set, then a name.  One regular expression finds the
 # pieces; what the types and defaults mean is remembered by their text.  It
 # reads nothing that the descent below would read differently, and leaves every
-# fault to it.  Measured on torch's 4,374 schemas: 25 µs each, without it 55.
+# fault to it, and what is longer than most.  Measured on torch's 4,374 schemas: 25 µs each, without it 55.
 _SHORT_TYPE = r"([A-Za-z]\w*(?:\([\w!|*> -]+\))?(?:\[\d*\](?:\([\w!|*> -]+\))?|\?)*)"
 _SHORT_DEFAULT = r"""(-?[\w.]+|"[^"\\\n]*"|\[[\w., -]*\])"""
 _SHORT = re.compile(rf" *(?:(\*) *, *)?{_SHORT_TYPE} +([A-Za-z_]\w*)(?:={_SHORT_DEFAULT})? *([,)])", re.ASCII)
 _SHORT_RETURN = re.compile(rf" *-> *{_SHORT_TYPE} *\Z", re.ASCII)
+_MAX_LENGTH: Final = 100
 
 _TypePieces = tuple[Type, "AliasInfo | None", "int | None"]
 
 
-class _Memory:
-    """What the texts of types and defaults mean in one dialect."""
-
-    # Bounds on memory, for callers that parse whatever comes.
-    MAX_ENTRIES: Final = 4096
-    MAX_LENGTH: Final = 100
-
-    def __init__(self) -> None:
-        self.types: dict[str, _TypePieces] = {}
-        self.defaults: dict[tuple[str, str], object] = {}
-
-    def keep(self, found: re.Match[str], argument: Argument) -> None:
-        """Remember the pieces of *argument*, which `_SHORT` found by its regular expression."""
-        type_text, default = found[2], found[4]
-        if found.end() - found.start() > self.MAX_LENGTH:
-            return
-        if len(self.types) < self.MAX_ENTRIES:
-            self.types[type_text] = (argument.type, argument.alias, argument.N)
-        if default is not None and len(self.defaults) < self.MAX_ENTRIES:
-            self.defaults[type_text, default] = argument.default
+@lru_cache(4096)
+def _remembered_type(text: str, strict: bool) -> _TypePieces | None:
+    """What a type means wherever it stands; None where that is not known, or it has a fault."""
+    lexer = Lexer(text)
+    parser = TypeParser(lexer, ())
+    with suppress(SchemaError):
+        pieces = parser.read()
+        by_itself = lexer.kind is END and not parser.fresh and parser.dropped is None
+        return pieces if by_itself and not (strict and parser.variables) else None
+    return None
 
 
-_MEMORIES: Final[dict[Dialect, _Memory]] = {"strict": _Memory(), "torch": _Memory()}
-_MISSING: Final = object()
+_UNKNOWN: Final = object()
+
+
+@lru_cache(4096)
+def _remembered_default(text: str, t: Type, size: int | None, strict: bool) -> object:
+    """The value of a default; `_UNKNOWN` where it has a fault, or is more than one."""
+    lexer = Lexer(text)
+    with suppress(SchemaError):
+        value = read_default(lexer, t, size, strict=strict)
+        return value if lexer.kind is END else _UNKNOWN
+    return _UNKNOWN
 
 
 class _Parser:
     """The descent through one text."""
 
-    __slots__ = (
-        "arguments",
-        "dialect",
-        "is_vararg",
-        "is_varret",
-        "lexer",
-        "memory",
-        "returns",
-        "stars",
-        "strict",
-        "types",
-    )
-
     def __init__(self, text: str, file: str, dialect: Dialect, known_classes: Container[str]) -> None:
         self.lexer = Lexer(text, file)
         self.dialect = dialect
         self.strict = dialect == "strict"
-        self.memory = _MEMORIES[dialect]
         self.types = TypeParser(self.lexer, known_classes)
         self.arguments: list[Argument] = []
         self.returns: list[Argument] = []
@@ -182,14 +169,9 @@ class _Parser:
             lexer.fail("C10E203", message, lexer.last_end - len(name.overload), lexer.last_end, help=hint)
         self._read_arguments()
         self._read_returns()
+        arguments, returns = tuple(self.arguments), tuple(self.returns)
         schema = FunctionSchema(
-            name,
-            tuple(self.arguments),
-            tuple(self.returns),
-            self.is_vararg,
-            self.is_varret,
-            lexer.text,
-            self.dialect,
+            name, arguments, returns, self.is_vararg, self.is_varret, lexer.text, self.dialect
         )
         check_order(lexer, schema, strict=self.strict)
         if self.strict:
@@ -206,7 +188,7 @@ class _Parser:
             found = _SHORT.match(lexer.text, lexer.end)
             if found is None or not self._short(found):
                 lexer.advance()
-                if self._item(found):
+                if self._item():
                     return
             elif found[5] == ")":
                 return
@@ -217,18 +199,20 @@ class _Parser:
         The lexer goes to the ``,`` behind it, or past the ``)``.
         """
         star, type_text, name, default, separator = found.groups()
-        pieces = self.memory.types.get(type_text)
-        value = None if default is None else self.memory.defaults.get((type_text, default), _MISSING)
-        if pieces is None or value is _MISSING or name in KEYWORDS:
+        if found.end() - found.start() > _MAX_LENGTH or name in KEYWORDS:
+            return False
+        pieces = _remembered_type(type_text, self.strict)
+        if pieces is None:
+            return False
+        t, size = pieces[0], pieces[2]
+        value = None if default is None else _remembered_default(default, t, size, self.strict)
+        if value is _UNKNOWN:
             return False
         if star:
             self.stars.append(found.start(1))
         start, type_end = found.span(2)
         marks = (start, type_end, found.start(3), found.end(3 if default is None else 4))
-        t, alias, size = pieces
-        self.arguments.append(
-            Argument(name, t, size, default is not None, value, default, bool(self.stars), alias, marks)
-        )
+        self._append(name, pieces, default, value, marks)
         lexer = self.lexer
         lexer.end = found.end()
         if separator == ")":
@@ -236,7 +220,19 @@ class _Parser:
             lexer.advance()
         return True
 
-    def _item(self, found: re.Match[str] | None) -> bool:
+    def _append(
+        self,
+        name: str,
+        pieces: _TypePieces,
+        source: str | None,
+        value: object,
+        marks: tuple[int, int, int, int],
+    ) -> None:
+        t, alias, size = pieces
+        has_default, kwarg_only = source is not None, bool(self.stars)
+        self.arguments.append(Argument(name, t, size, has_default, value, source, kwarg_only, alias, marks))
+
+    def _item(self) -> bool:
         """Read one item of the argument list, and whether it was the last one."""
         lexer = self.lexer
         if lexer.kind == ")" and lexer.text[lexer.last_end - 1] == "(":
@@ -249,7 +245,7 @@ class _Parser:
             self.stars.append(lexer.start)
             lexer.advance()
         else:
-            self._argument(found)
+            self._argument()
         if lexer.kind == ",":
             return False
         if not lexer.take(")"):
@@ -263,10 +259,11 @@ class _Parser:
         if lexer.take(","):
             lexer.fail("C10E207", f"`...` must be the last of {what}", lexer.start, lexer.end)
 
-    def _argument(self, found: re.Match[str] | None) -> None:
-        lexer, text = self.lexer, self.lexer.text
-        start, fresh = lexer.start, self.types.fresh
-        t, alias, size = self.types.read()
+    def _argument(self) -> None:
+        lexer = self.lexer
+        start = lexer.start
+        pieces = self.types.read()
+        t, _, size = pieces
         type_end = lexer.last_end
         if lexer.kind is not WORD:
             self._no_name(t, size)
@@ -277,15 +274,8 @@ class _Parser:
         if lexer.take("="):
             default_start = lexer.start
             value = read_default(lexer, t, size, strict=self.strict)
-            source = text[default_start : lexer.last_end]
-        marks = (start, type_end, name_start, lexer.last_end)
-        argument = Argument(name, t, size, source is not None, value, source, bool(self.stars), alias, marks)
-        self.arguments.append(argument)
-        # The pieces must be those of `_SHORT`: it reads `1_000` as one, the descent only the `1`.
-        if found is not None and found.span(2) == marks[:2] and found.start(5) >= marks[3]:
-            between = text[marks[3] : found.start(5)]
-            if not between.strip() and fresh == self.types.fresh and self.types.dropped is None:
-                self.memory.keep(found, argument)
+            source = lexer.text[default_start : lexer.last_end]
+        self._append(name, pieces, source, value, (start, type_end, name_start, lexer.last_end))
 
     def _no_name(self, t: Type, size: int | None) -> None:
         lexer = self.lexer
@@ -330,8 +320,10 @@ class _Parser:
     def _short_return(self) -> bool:
         """Whether a single return was taken from memory (see Note [The short way])."""
         found = _SHORT_RETURN.match(self.lexer.text, self.lexer.start)
-        pieces = self.memory.types.get(found[1]) if found else None
-        if found is None or pieces is None:
+        if found is None or found.end() - found.start() > _MAX_LENGTH:
+            return False
+        pieces = _remembered_type(found[1], self.strict)
+        if pieces is None:
             return False
         t, alias, size = pieces
         start, end = found.span(1)

@@ -8,8 +8,6 @@ from c10cli.schema.lexer import Lexer, clip
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import ListType
 
-__all__ = ["check_order", "check_strict"]
-
 # Names to torch, but no names of a Python function's parameters.
 _PYTHON_ONLY: Final = {"async", "await", "except", "finally", "from", "lambda", "nonlocal", "try", "yield"}
 _PYTHON_ONLY.add("__debug__")

@@ -34,8 +34,6 @@ from c10cli.schema.types import (
     union,
 )
 
-__all__ = ["TypeParser"]
-
 # What keeps `str`, `hash` and `==` of a type far from Python's recursion
 # limit, whatever the text: brackets in brackets, and postfixes on one type.
 MAX_DEPTH: Final = 32
@@ -45,35 +43,18 @@ MAX_SIZE: Final = 2**31 - 1
 _KEY_TYPES: tuple[Type, ...] = (INT, SYM_INT, FLOAT, COMPLEX, BOOL, STR, DEVICE, TENSOR, ANY)
 _KEY_TYPES += (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT)  # ints to torch
 _GENERIC = ("Future", "Await", "RRef")
-_CLASS_PATH = ("torch", "classes")
+_CLASS_PATH = ("__torch__", "torch", "classes")
 
+# What other languages and libraries call the types.
 _SPELLINGS = {
-    "double": "float",
-    "float32": "float",
-    "float64": "float",
-    "long": "int",
-    "int32": "int",
-    "int64": "int",
-    "integer": "int",
-    "size_t": "int",
-    "string": "str",
-    "boolean": "bool",
-    "number": "Scalar",
-    "Number": "Scalar",
-    "array": "Tensor",
-    "ndarray": "Tensor",
-    "object": "Any",
-    "dtype": "ScalarType",
-    "Optional": "T?",
-    "List": "T[]",
-    "list": "T[]",
-    "Sequence": "T[]",
-    "Tuple": "(A, B)",
-    "tuple": "(A, B)",
-    "dict": "Dict(K, V)",
-    "TensorList": "Tensor[]",
-    "IntArrayRef": "int[]",
-    "SymFloat": "float",
+    **dict.fromkeys(("double", "float32", "float64", "SymFloat"), "float"),
+    **dict.fromkeys(("long", "int32", "int64", "integer", "size_t"), "int"),
+    **dict.fromkeys(("number", "Number"), "Scalar"),
+    **dict.fromkeys(("array", "ndarray"), "Tensor"),
+    **dict.fromkeys(("List", "list", "Sequence"), "T[]"),
+    **dict.fromkeys(("Tuple", "tuple"), "(A, B)"),
+    **{"string": "str", "boolean": "bool", "object": "Any", "dtype": "ScalarType", "Optional": "T?"},
+    **{"dict": "Dict(K, V)", "TensorList": "Tensor[]", "IntArrayRef": "int[]"},
 }
 
 _TYPES_NOTE = (
@@ -141,11 +122,8 @@ class TypeParser:
         self.lexer.advance()
         alias = self._alias()
         if inner is not None:
-            alias = (
-                AliasInfo(alias.before, alias.after, alias.is_write, inner)
-                if alias
-                else AliasInfo((), (), inner.is_write, inner)
-            )
+            own = alias or AliasInfo((), (), inner.is_write)
+            alias = AliasInfo(own.before, own.after, own.is_write, inner)
         return ListType(element), alias
 
     def _sized(self, element: Type, inner: AliasInfo | None, depth: int) -> Annotated:
@@ -189,18 +167,23 @@ class TypeParser:
         lexer = self.lexer
         if word == "__torch__":
             return self._class(start), None
-        end = lexer.end
+        if word not in (*_GENERIC, "Dict", "Union"):
+            if not word[0].islower():
+                end = lexer.end
+                lexer.advance()
+                self._unknown(word, start, end)
+            word = ".".join(name for name, _ in self._dotted())
+            self.variables.append((word, start))
+            return VarType(word), self._alias()
         lexer.advance()
-        if word in _GENERIC:
-            self._expect("(", f"`(` after `{word}`")
-            element = self._inner(depth)
-            self._expect(")", f"`)` to close `{word}(`")
-            return GenericType(word, element), None
         if word == "Dict":
             return self._dict(depth)
         if word == "Union":
             return self._union(start, depth)
-        return self._variable(word, start, end)
+        self._expect("(", f"`(` after `{word}`")
+        element = self._inner(depth)
+        self._expect(")", f"`)` to close `{word}(`")
+        return GenericType(word, element), None
 
     def _dict(self, depth: int) -> Annotated:
         lexer = self.lexer
@@ -253,36 +236,31 @@ class TypeParser:
     def _class(self, start: int) -> Type:
         """``__torch__.torch.classes.ns.Name``, which must be among the known classes."""
         lexer = self.lexer
-        lexer.advance()
-        parts: list[str] = []
-        while lexer.take("."):
-            if lexer.kind is not WORD:
-                lexer.fail_here("C10E204", "a part of the path of a class")
-            expected = _CLASS_PATH[len(parts)] if len(parts) < len(_CLASS_PATH) else lexer.word
-            if lexer.word != expected:
-                lexer.fail_here("C10E204", f"`{expected}` in the path of a class")
-            parts.append(lexer.word)
-            lexer.advance()
-        name = ".".join(parts[2:])
-        if len(parts) < 4:
-            message = "a class is named `__torch__.torch.classes.<namespace>.<name>`"
+        names = self._dotted()
+        message = "a class is named `__torch__.torch.classes.<namespace>.<name>`"
+        for (word, at), expected in zip(names, _CLASS_PATH, strict=False):
+            if word != expected:
+                lexer.fail("C10E204", message, at, at + len(word))
+        if len(names) < 5:
             lexer.fail("C10E204", message, start, lexer.last_end)
+        path = ".".join(word for word, _ in names)
+        name = path.split(".", 3)[3]
         if name not in self.classes:
-            last = lexer.last_end - len(parts[-1])
-            lexer.fail("C10E204", f"custom class `{clip(name)}` is not registered", last, lexer.last_end)
-        return ClassType(".".join(["__torch__", *parts]))
+            message = f"custom class `{clip(name)}` is not registered"
+            lexer.fail("C10E204", message, names[-1][1], lexer.last_end)
+        return ClassType(path)
 
-    def _variable(self, word: str, start: int, end: int) -> Annotated:
+    def _dotted(self) -> list[tuple[str, int]]:
+        """The names with dots between them that the lexer is at, and where each begins."""
         lexer = self.lexer
-        if not word[0].islower():
-            self._unknown(word, start, end)
+        names = [(lexer.word, lexer.start)]
+        lexer.advance()
         while lexer.take("."):
             if lexer.kind is not WORD:
                 lexer.fail_here("C10E204", "a name after `.`")
-            word = f"{word}.{lexer.word}"
+            names.append((lexer.word, lexer.start))
             lexer.advance()
-        self.variables.append((word, start))
-        return VarType(word), self._alias()
+        return names
 
     def refuse_variables(self) -> None:
         """Raise for the first type variable since the last call."""

@@ -13,13 +13,29 @@ class Type:
 
 
 @dataclass(frozen=True, slots=True)
-class BaseType(Type):
-    """A type with a name and nothing inside, such as ``Tensor`` or ``int``."""
-
+class _Named(Type):
     name: str
 
     def __str__(self) -> str:
         return self.name
+
+
+class BaseType(_Named):
+    """A type with a name and nothing inside, such as ``Tensor`` or ``int``."""
+
+    __slots__ = ()
+
+
+class ClassType(_Named):
+    """A registered custom class, named by its whole path."""
+
+    __slots__ = ()
+
+
+class VarType(_Named):
+    """A type variable such as ``t``; only the torch dialect has them."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,32 +100,11 @@ class GenericType(Type):
         return f"{self.base}({self.element})"
 
 
-@dataclass(frozen=True, slots=True)
-class ClassType(Type):
-    """A registered custom class, named by its whole path."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True, slots=True)
-class VarType(Type):
-    """A type variable such as ``t``; only the torch dialect has them."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
 TENSOR: Final = BaseType("Tensor")
 INT: Final = BaseType("int")
 SYM_INT: Final = BaseType("SymInt")
 FLOAT: Final = BaseType("float")
 BOOL: Final = BaseType("bool")
-SYM_BOOL: Final = BaseType("SymBool")
 COMPLEX: Final = BaseType("complex")
 STR: Final = BaseType("str")
 SCALAR: Final = BaseType("Scalar")
@@ -121,38 +116,24 @@ GENERATOR: Final = BaseType("Generator")
 ANY: Final = BaseType("Any")
 NONE: Final = BaseType("NoneType")
 
-_PLAIN: tuple[BaseType, ...] = (
-    TENSOR,
-    INT,
-    SYM_INT,
-    FLOAT,
-    BOOL,
-    SYM_BOOL,
-    COMPLEX,
-    STR,
-    SCALAR,
-    DEVICE,
-    GENERATOR,
-    ANY,
-    NONE,
-)
-_PLAIN += (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT)
-_OPAQUE = ("Storage", "QScheme", "Quantizer", "Stream", "Capsule", "AnyClassType", "AnyEnumType")
+_NAMES = """
+    Tensor int SymInt float bool SymBool complex str Scalar Device Generator Any NoneType ScalarType Layout
+    MemoryFormat Storage QScheme Quantizer Stream Capsule AnyClassType AnyEnumType
+"""
 
 # By the word in a schema.  Three words are other names: torch forgets them
 # when it prints, so two schemas that differ in them only are the same.
 BASE_TYPES: Final[dict[str, BaseType]] = {
-    **{t.name: t for t in _PLAIN},
-    **{name: BaseType(name) for name in _OPAQUE},
+    **{name: BaseType(name) for name in _NAMES.split()},
     "ConstQuantizerPtr": INT,
     "DeviceIndex": INT,
     "None": NONE,
 }
 
-# The order in which torch prints the members of a union.
+# In the order in which torch prints the members of a union.
 _UNION_HEADS = """
-    Any Tensor Storage ( List Dict Scalar float complex Future Await RRef
-    int SymInt ScalarType Layout MemoryFormat NoneType str
+    Any Tensor Storage ( List Dict Scalar float complex Future Await RRef int SymInt ScalarType Layout
+    MemoryFormat NoneType str
 """
 _UNION_ORDER = _UNION_HEADS.split()
 

@@ -5,16 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = [
-    "DEVICE_NAME",
-    "LAYOUTS",
-    "MEMORY_FORMATS",
-    "REDUCTIONS",
-    "SCALAR_TYPES",
-    "SCALAR_TYPE_NUMBERS",
-    "TORCH_WORDS",
-]
-
 # In the order of torch's numbers, from 0.
 _NAMES_TEXT = """
     uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8
