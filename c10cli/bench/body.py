@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import repeat
 from keyword import iskeyword
-from types import CodeType
-from typing import Final
+from typing import Any, Final
 
 from c10cli.bench.clock import SYSTEM_CLOCK, Clock
 
@@ -65,9 +63,7 @@ def make_round(body: Body, clock: Clock = SYSTEM_CLOCK) -> Round:
     """
     call, values = _written_call(body)
     block = "\n".join([f"        {call}"] * UNROLLED)
-    names = {"function": body.function, "wait": body.wait, "clock": clock, "repeat": repeat, **values}
-    source = _TIMED.format(parameters=_as_defaults(names), unrolled=UNROLLED, block=block, call=call)
-    return _build(source, names)
+    return _build(_TIMED, body, clock, values, call=call, block=block, unrolled=UNROLLED)
 
 
 def make_fresh_round(body: Body, renew: Callable[[], Sequence[object]], clock: Clock = SYSTEM_CLOCK) -> Round:
@@ -81,9 +77,7 @@ def make_fresh_round(body: Body, renew: Callable[[], Sequence[object]], clock: C
             their order; called outside the timed stretch.
     """
     call, values = _written_call(body)
-    names = {"function": body.function, "wait": body.wait, "clock": clock, "repeat": repeat, "renew": renew}
-    source = _TIMED_FRESH.format(parameters=_as_defaults(names), values=", ".join(values), call=call)
-    return _build(source, names)
+    return _build(_TIMED_FRESH, body, clock, {"renew": renew}, call=call, values=", ".join(values))
 
 
 def _written_call(body: Body) -> tuple[str, dict[str, object]]:
@@ -99,17 +93,10 @@ def _written_call(body: Body) -> tuple[str, dict[str, object]]:
     return call if body.wait is None else f"wait({call})", values
 
 
-def _as_defaults(names: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={name}" for name in names)
-
-
-@lru_cache(maxsize=256)
-def _compile(source: str) -> CodeType:
-    return compile(source, "<timed body>", "exec")
-
-
-def _build(source: str, names: Mapping[str, object]) -> Round:
-    namespace = dict(names)
-    exec(_compile(source), namespace)
-    timed: Round = namespace["timed"]  # type: ignore[assignment]
+def _build(template: str, body: Body, clock: Clock, more: dict[str, object], **pieces: object) -> Round:
+    names = {"function": body.function, "wait": body.wait, "clock": clock, "repeat": repeat, **more}
+    parameters = ", ".join(f"{name}={name}" for name in names)
+    namespace: dict[str, Any] = {**names}
+    exec(template.format(parameters=parameters, **pieces), namespace)
+    timed: Round = namespace["timed"]
     return timed

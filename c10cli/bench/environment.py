@@ -25,12 +25,7 @@ _VARIABLES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """The git commit of a folder.
-
-    Args:
-        time: when it was committed, ISO 8601.
-        dirty: whether tracked files differ from it.
-    """
+    """The git commit of a folder, its time as ISO 8601, and whether tracked files differ from it."""
 
     id: str
     time: str

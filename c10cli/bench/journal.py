@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +19,6 @@ from c10cli.errors import BenchError, Diagnostic, ReportError
 
 JOURNAL_NAME: Final = "journal.jsonl"
 _LATEST_NAME: Final = "latest"
-
-Record = Mapping[str, object]
 
 
 class Journal:
@@ -35,27 +32,25 @@ class Journal:
         self.path = folder / JOURNAL_NAME
         try:
             _mend(self.path)
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            self._file = self.path.open("ab", buffering=0)
         except OSError as error:
             raise _cannot_write(self.path, error) from error
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Mapping[str, object]) -> None:
         """Add *record* as one line and wait until it is on the disk."""
         # ASCII, because a kernel's words may hold halves of surrogate pairs, which no UTF-8 can.
         line = json.dumps(record, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
         rest = memoryview(line.encode())
         try:
             while rest:  # a write may be cut short, by a signal for one
-                rest = rest[os.write(self._descriptor, rest) :]
-            os.fsync(self._descriptor)
+                rest = rest[os.write(self._file.fileno(), rest) :]
+            os.fsync(self._file.fileno())
         except OSError as error:
             raise _cannot_write(self.path, error) from error
 
     def close(self) -> None:
         """Close the file; closing twice does nothing."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._file.close()
 
     def __enter__(self) -> Journal:
         return self
@@ -123,20 +118,15 @@ def remove_unbegun(folder: Path) -> bool:
     return True
 
 
-def make_run_folder(root: Path, token: Callable[[], str] = lambda: secrets.token_hex(2)) -> Path:
+def make_run_folder(root: Path) -> Path:
     """A new folder ``YYYYmmdd-HHMMSS-<token>`` under *root*; never one that exists.
 
     Raises:
         ReportError: it cannot be made (C10E701).
     """
-    folder = root / f"{utc_now():%Y%m%d-%H%M%S}-{token()}"
+    folder = root / f"{utc_now():%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        folder.mkdir()
-    except FileExistsError as error:
-        if root.is_dir():
-            return make_run_folder(root, token)
-        raise _cannot_write(folder, error) from error
+        folder.mkdir(parents=True)
     except OSError as error:
         raise _cannot_write(folder, error) from error
     return folder
@@ -146,9 +136,11 @@ def write_latest(folder: Path) -> None:
     """Make ``latest``, beside *folder*, a link to it, where the system has links."""
     pointer = folder.parent / _LATEST_NAME
     temporary = pointer.with_name(f".{pointer.name}.{secrets.token_hex(4)}")
-    with suppress(OSError, NotImplementedError):
+    try:
         temporary.symlink_to(folder.name, target_is_directory=True)
         temporary.replace(pointer)
+    except (OSError, NotImplementedError):
+        temporary.unlink(missing_ok=True)
 
 
 def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:

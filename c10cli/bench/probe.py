@@ -36,45 +36,42 @@ def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
     return read
 
 
-def measure_peaks(clock: Clock = SYSTEM_CLOCK) -> Peaks:
+def measure_peaks() -> Peaks:
     """The peaks of this machine, each the best of two rounds of probes of about 50 ms."""
     # Two rounds, since a neighbour can keep a CPU busy for all of one probe.
-    return _measure_once(clock).best_of(_measure_once(clock))
+    return _measure_once().best_of(_measure_once())
 
 
-def _measure_once(clock: Clock) -> Peaks:
-    copies = tuple((size, _measure_copy(size, usable_cpus(), clock)) for size in _COPY_FOOTPRINTS)
-    return Peaks(copies, _measure_matmul(_MATMUL_SIZE, clock))
+def _measure_once() -> Peaks:
+    copies = tuple((size, _measure_copy(size, usable_cpus())) for size in _COPY_FOOTPRINTS)
+    return Peaks(copies, _measure_matmul())
 
 
-def _measure_copy(footprint_bytes: int, threads: int, clock: Clock) -> float:
+def _measure_copy(footprint_bytes: int, threads: int) -> float:
     """The better rate of one thread and of *threads*, each with a part of the array."""
     source = np.ones(footprint_bytes // 8, dtype=np.float32)
     target = np.zeros_like(source)
-    work = float(footprint_bytes)
-    alone = measure_rate(lambda: np.copyto(target, source), work, clock=clock)
+    alone = measure_rate(lambda: np.copyto(target, source), footprint_bytes)
     if threads == 1:
         return alone
     parts = np.array_split(target, threads), np.array_split(source, threads)
     with ThreadPoolExecutor(threads) as pool:  # a copy holds no lock of the interpreter
-        together = measure_rate(lambda: list(pool.map(np.copyto, *parts)), work, clock=clock)
+        together = measure_rate(lambda: list(pool.map(np.copyto, *parts)), footprint_bytes)
     return max(alone, together)
 
 
-def _measure_matmul(size: int, clock: Clock) -> float:
-    left = np.random.default_rng(0).standard_normal((size, size), dtype=np.float32)
+def _measure_matmul() -> float:
+    left = np.random.default_rng(0).standard_normal((_MATMUL_SIZE, _MATMUL_SIZE), dtype=np.float32)
     out = np.empty_like(left)
-    return measure_rate(lambda: np.matmul(left, left, out=out), 2.0 * size**3, clock=clock)
+    return measure_rate(lambda: np.matmul(left, left, out=out), 2.0 * _MATMUL_SIZE**3)
 
 
-def measure_rate(
-    function: Callable[[], object], work: float, *, time_ns: int = _PROBE_NS, clock: Clock = SYSTEM_CLOCK
-) -> float:
-    """The best *work* per second of *function*, called for *time_ns*; the first call is not counted."""
+def measure_rate(function: Callable[[], object], work: float, clock: Clock = SYSTEM_CLOCK) -> float:
+    """The best *work* per second of *function*, called for some 50 ms; the first call is not counted."""
     function()
     best = elapsed = 0
     begin = clock()
-    while not best or elapsed < time_ns:
+    while not best or elapsed < _PROBE_NS:
         start = clock()
         function()
         end = clock()

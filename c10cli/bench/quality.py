@@ -92,9 +92,7 @@ def _noise(case: CaseResult) -> float:
     Samples on two plateaus have a small spread around either one, and a median
     that may jump from one to the other.
     """
-    interval, middle = case.interval_ns, case.median_ns
-    unsure = 50 * (interval.high - interval.low) / middle if interval and middle else 0.0
-    return max(case.noise_percent or 0.0, unsure)
+    return max(case.noise_percent or 0.0, case.uncertainty_percent or 0.0)
 
 
 def _is_noisy(case: CaseResult) -> tuple[float, str] | None:

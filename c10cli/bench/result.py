@@ -31,13 +31,10 @@ class CaseResult:
 
     Args:
         point: the values of the sweep, in its order.
-        shapes: the tensor arguments, as ``float32[4, 8], float32[4, 8]``.
-        code: the code of the diagnostic that explains a status other than ``ok``.
-        reason: its text.
-        samples: samples of the real call; None unless the status is ``ok``.
+        code: of the diagnostic that explains a status other than ``ok``; `reason` is its text.
+        samples: of the real call; None unless the status is ``ok``.
         ladder: samples of each rung, taken in turn.
-        bytes: bytes that one call reads and writes, by the operator's ``cost``.
-        flops: arithmetic operations of one call, by the same.
+        bytes: what one call reads and writes, by the operator's ``cost``; `flops` too.
         max_rss_bytes: the most memory that the child process held.
         checks: what was checked, and how it came out.
     """
@@ -85,6 +82,12 @@ class CaseResult:
     def noise_percent(self) -> float | None:
         """The spread of the samples relative to their median."""
         return self._of_times(stats.noise_percent)
+
+    @property
+    def uncertainty_percent(self) -> float | None:
+        """Half of `interval_ns`, relative to the median."""
+        interval, middle = self.interval_ns, self.median_ns
+        return 50 * (interval.high - interval.low) / middle if interval and middle else None
 
     @property
     def gb_per_s(self) -> float | None:

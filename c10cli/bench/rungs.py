@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
-from c10cli.arrays.devices import Device, device_of, synchronizer, waiter
+from c10cli.arrays.devices import device_of, synchronizer, waiter
 from c10cli.bench.body import Body, Round, make_fresh_round, make_round
 from c10cli.bench.clock import SYSTEM_CLOCK
 from c10cli.dispatch.dispatcher import Dispatcher
@@ -35,7 +35,7 @@ def make_rounds(
     ones by position, keyword-only ones by keyword.  Where the operator writes
     its arguments, the rungs that run the kernel get fresh copies each time;
     where the device works on after a call returns, they wait for it at the
-    end of each chunk; where the CPU does, for the result of each call.
+    end of each sample; where the CPU does, for the result of each call.
 
     Args:
         real: what `make_operator` made for *bound*.
@@ -48,10 +48,13 @@ def make_rounds(
     idle.dispatcher.register_kernel(idle, dispatch_key, null)
     direct, device = bound.caller(real.calling()), device_of(dispatch_key, library)
 
+    def renew() -> list[object]:
+        return [*copy_tensors(arguments).values()]
+
     def runs_kernel(function: Callable[..., Any]) -> Round:
         body = Body(function, args, kwargs, waiter(device))
-        timed = make_fresh_round(body, lambda: _renewed(arguments)) if schema.is_mutable else make_round(body)
-        return _by_one_process(_synchronised(timed, device))
+        timed = make_fresh_round(body, renew) if schema.is_mutable else make_round(body)
+        return _whole(timed, synchronizer(device))
 
     return {
         "null": make_round(Body(null, args, kwargs)),
@@ -64,43 +67,26 @@ def make_rounds(
 
 def _null_function(schema: FunctionSchema) -> Callable[..., Any]:
     """A function with the schema's arguments that gives as many returns and does nothing else."""
-    names = [argument.name for argument in schema.positional]
-    if schema.keyword_only:
-        names += ["*", *(argument.name for argument in schema.keyword_only)]
+    positional = [argument.name for argument in schema.positional]
+    keywords = [argument.name for argument in schema.keyword_only]
+    plain = not any(map(iskeyword, positional + keywords))
+    names = [*positional, *(["*", *keywords] if keywords else [])] if plain else ["*args", "**kwargs"]
     result = None if len(schema.returns) < 2 else (None,) * len(schema.returns)
-    plain = not any(iskeyword(argument.name) for argument in schema.arguments)
-    parameters = ", ".join(names) if plain else "*args, **kwargs"
-    namespace: dict[str, Any] = {}
-    exec(f"def null({parameters}): return {result}", namespace)
-    null: Callable[..., Any] = namespace["null"]
+    null: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {result}")
     return null
 
 
-def _renewed(arguments: Arguments) -> Sequence[object]:
-    return list(copy_tensors(arguments).values())
-
-
-def _by_one_process(timed: Round) -> Round:
-    """*timed*, after which the copies of this process end that a kernel made and came back in."""
+def _whole(timed: Round, wait: Callable[[], object] | None) -> Round:
+    """*timed* until the device is done; copies of this process that a kernel made and came back in end."""
     process = os.getpid()
 
-    def chunk(iterations: int) -> int:
+    def sample(iterations: int) -> int:
+        start = SYSTEM_CLOCK()
         elapsed = timed(iterations)
+        if wait is not None:
+            wait()
+            elapsed = SYSTEM_CLOCK() - start
         end_copies_of(process)
         return elapsed
 
-    return chunk
-
-
-def _synchronised(timed: Round, device: Device) -> Round:
-    wait = synchronizer(device)
-    if wait is None:
-        return timed
-
-    def chunk(iterations: int) -> int:
-        start = SYSTEM_CLOCK()
-        timed(iterations)
-        wait()
-        return SYSTEM_CLOCK() - start
-
-    return chunk
+    return sample

@@ -20,7 +20,7 @@ _TWO_SIDED_95: Final = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A range that holds the true value with a stated confidence."""
+    """A range that holds the true value with a confidence of 95 %."""
 
     low: float
     high: float
@@ -75,12 +75,6 @@ def percentile(values: Sequence[float], fraction: float) -> float:
     return data[below] + (position - below) * (data[above] - data[below])
 
 
-def median_absolute_deviation(values: Sequence[float]) -> float:
-    """The median distance of *values* from their median, unscaled."""
-    middle = median(values)
-    return median([abs(value - middle) for value in values])
-
-
 def noise_percent(values: Sequence[float]) -> float:
     """The spread of *values* relative to their median, in per cent.
 
@@ -88,7 +82,8 @@ def noise_percent(values: Sequence[float]) -> float:
     standard deviation where the values are normal.  Zero for a median of zero.
     """
     middle = median(values)
-    return 100 * _NORMAL_SCALE * median_absolute_deviation(values) / middle if middle else 0.0
+    deviation = _NORMAL_SCALE * median([abs(value - middle) for value in values])
+    return 100 * deviation / middle if middle else 0.0
 
 
 def outlier_counts(values: Sequence[float]) -> tuple[int, int]:
@@ -96,12 +91,6 @@ def outlier_counts(values: Sequence[float]) -> tuple[int, int]:
     first, third = quartiles(values)
     reach = 1.5 * (third - first)
     return (sum(value < first - reach for value in values), sum(value > third + reach for value in values))
-
-
-def bootstrap_medians(values: Sequence[float], resamples: int, rng: random.Random) -> list[float]:
-    """Medians of *resamples* samples drawn from *values* with replacement."""
-    data = sorted(values)
-    return [draw_median(data, rng) for _ in range(resamples)]
 
 
 def draw_median(data: Sequence[float], rng: random.Random) -> float:
@@ -121,13 +110,11 @@ def draw_median(data: Sequence[float], rng: random.Random) -> float:
     return (middle + data[min(int(place * count), count - 1)]) / 2
 
 
-def median_interval(
-    values: Sequence[float], *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> Interval:
+def median_interval(values: Sequence[float], *, resamples: int = 1000, seed: int = 0) -> Interval:
     """The bootstrap confidence interval of the median of *values*."""
-    medians = bootstrap_medians(values, resamples, random.Random(seed))
-    tail = (1 - confidence) / 2
-    return Interval(percentile(medians, tail), percentile(medians, 1 - tail))
+    data, rng = sorted(values), random.Random(seed)
+    medians = [draw_median(data, rng) for _ in range(resamples)]
+    return Interval(percentile(medians, 0.025), percentile(medians, 0.975))
 
 
 def standard_error(values: Sequence[float]) -> float:

@@ -64,20 +64,16 @@ def compare_pairs(
     baseline_ns = median([base for pairs in processes for base, _ in pairs])
     margin = max(margin, least_ns / baseline_ns)
     middle = median([median(process) for process in ratios])
-    medians = _resampled(ratios, resamples, random.Random(seed))
+    rng = random.Random(seed)
+    medians = [  # over drawn processes, of the medians of pairs drawn in each
+        median([draw_median(process, rng) for process in rng.choices(ratios, k=len(ratios))])
+        for _ in range(resamples)
+    ]
     low, high = percentile(medians, 0.025), percentile(medians, 0.975)
     inner = percentile(medians, 0.05), percentile(medians, 0.95)
     decided = sum(map(len, ratios)) >= _FEWEST_PAIRS
     verdict = _judge(middle, (low, high), inner, math.log1p(margin)) if decided else "inconclusive"
     return Comparison(verdict, math.exp(middle), math.exp(low), math.exp(high), margin)
-
-
-def _resampled(ratios: Sequence[Sequence[float]], resamples: int, rng: random.Random) -> list[float]:
-    """Medians over drawn processes of the medians of pairs drawn in each."""
-    return [
-        median([draw_median(process, rng) for process in rng.choices(ratios, k=len(ratios))])
-        for _ in range(resamples)
-    ]
 
 
 def _judge(middle: float, outer: tuple[float, float], inner: tuple[float, float], margin: float) -> Verdict:

@@ -62,39 +62,24 @@ def _warning_lines(run: RunResult) -> list[str]:
 
 
 def _machine_lines(environment: Environment) -> list[str]:
+    commit, clock, peaks = environment.commit, environment.clock, environment.peaks
     facts = {
         "CPU": f"{environment.cpu_model}, {environment.cpus} of {environment.cores} CPUs usable",
         "system": f"{environment.system} {environment.release} ({environment.machine})",
         "Python": f"{environment.implementation} {environment.python}",
-        "packages": _pairs(environment.packages.items()),
-        "variables": _pairs(environment.variables.items(), "="),
+        "packages": ", ".join(f"{name} {version}" for name, version in environment.packages.items()),
+        "variables": ", ".join(f"{name}={value}" for name, value in environment.variables.items()),
         "governor": environment.governor,
         "turbo": environment.turbo,
         "load before": " ".join(f"{load:.2f}" for load in environment.load),
-        "commit": _commit_text(environment),
-        "clock": _clock_text(environment),
-        "peaks": _peaks_text(environment.peaks),
+        "commit": commit and f"{commit.id[:12]} on {commit.branch}{', changed since' * commit.dirty}",
+        "clock": clock and f"reads {clock.overhead_ns} ns apart, steps of {clock.resolution_ns} ns",
+        "peaks": peaks and _peaks_text(peaks),
     }
     return _items(f"{name}: {value}" for name, value in facts.items() if value)
 
 
-def _pairs(items: Iterable[tuple[str, str]], sign: str = " ") -> str:
-    return ", ".join(f"{name}{sign}{value}" for name, value in items)
-
-
-def _commit_text(environment: Environment) -> str:
-    commit = environment.commit
-    return f"{commit.id[:12]} on {commit.branch}{', changed since' * commit.dirty}" if commit else ""
-
-
-def _clock_text(environment: Environment) -> str:
-    clock = environment.clock
-    return f"reads {clock.overhead_ns} ns apart, steps of {clock.resolution_ns} ns" if clock else ""
-
-
-def _peaks_text(peaks: Peaks | None) -> str:
-    if peaks is None:
-        return ""
+def _peaks_text(peaks: Peaks) -> str:
     copy, cached = peaks.memory_bytes_per_s, max(rate for _, rate in peaks.copies)
     return (
         f"copy {render_rate(copy, 'B')} in memory, {render_rate(cached, 'B')} in the caches; "
@@ -115,13 +100,9 @@ def _ladder_table(cases: Iterable[CaseResult]) -> list[str]:
     steps = [ladder_steps(case.ladder) for case in measured]
     columns = [Column("case", tuple(case.id for case in measured), number=False)]
     columns += [Column(rung, tuple(_rung_text(case, rung) for case in measured)) for rung in RUNGS]
-    columns += [
-        Column(
-            f"{upper} - {lower}",
-            tuple(render_difference(found[step]) if step in found else "-" for found in steps),
-        )
-        for step, (upper, lower) in STEPS.items()
-    ]
+    for step, (upper, lower) in STEPS.items():
+        cells = (render_difference(found[step]) if step in found else "-" for found in steps)
+        columns.append(Column(f"{upper} - {lower}", tuple(cells)))
     return [
         "`null` is an empty function with the operator's arguments, `direct` the kernel without the "
         "dispatcher, `lookup` the choice of the kernel alone, `dispatch` a dispatched kernel that does "
@@ -150,9 +131,6 @@ def _escaped(text: str) -> str:
 
 
 def _repeat_lines(run: RunResult) -> list[str]:
-    command = run.plan.get("command")
-    if not command:
-        return []
-    where = run.environment.commit
-    checkout = f"git checkout {where.id}\n" if where else ""
-    return [f"```\n{checkout}{command}\n```"]
+    command, commit = run.plan.get("command"), run.environment.commit
+    checkout = f"git checkout {commit.id}\n" if commit else ""
+    return [f"```\n{checkout}{command}\n```"] if command else []

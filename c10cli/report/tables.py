@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from c10cli.bench.quality import check_run
 from c10cli.bench.result import CaseResult, RunResult, Skipped
@@ -65,45 +65,30 @@ def case_columns(cases: Sequence[CaseResult], run: RunResult) -> list[Column]:
     peaks = run.environment.peaks
 
     def column(
-        header: str, render: Callable[[CaseResult], str], *, number: bool = True, rank: int = 0
+        header: str, value_of: Callable[[CaseResult], Any], render: Callable[[Any], str] = str, rank: int = 0
     ) -> Column:
-        return Column(header, tuple(render(case) for case in cases), number, rank)
+        values = [value_of(case) for case in cases]
+        cells = tuple(_NONE if value in (None, "") else render(value) for value in values)
+        return Column(header, cells, render is not str, rank)
 
     return [
-        column("case", _case_text, number=False),
-        column("kernel", lambda case: _joined("/", case.dispatch_key, case.variant), number=False),
-        column("dtype", lambda case: case.dtype or _NONE, number=False),
-        column("shapes", lambda case: case.shapes or _NONE, number=False, rank=7),
-        column("time", lambda case: _optional(case.median_ns, render_ns)),
-        column("±", _uncertainty_text, rank=3),
-        column("noise", lambda case: _optional(case.noise_percent, render_percent), rank=4),
-        column("GB/s", lambda case: _optional(case.gb_per_s, render_number), rank=6),
-        column("GFLOP/s", lambda case: _optional(case.gflop_per_s, render_number), rank=5),
-        column("of peak", lambda case: _optional(case.peak_percent(peaks), render_percent), rank=2),
-        column("dispatcher", lambda case: _optional(case.dispatcher, render_difference), rank=1),
-        column("status", lambda case: case.status, number=False),
+        column("case", _case_text),
+        column("kernel", lambda case: f"{case.dispatch_key}/{case.variant}"),
+        column("dtype", lambda case: case.dtype),
+        column("shapes", lambda case: case.shapes, rank=7),
+        column("time", lambda case: case.median_ns, render_ns),
+        column("±", lambda case: case.uncertainty_percent, render_percent, rank=3),
+        column("noise", lambda case: case.noise_percent, render_percent, rank=4),
+        column("GB/s", lambda case: case.gb_per_s, render_number, rank=6),
+        column("GFLOP/s", lambda case: case.gflop_per_s, render_number, rank=5),
+        column("of peak", lambda case: case.peak_percent(peaks), render_percent, rank=2),
+        column("dispatcher", lambda case: case.dispatcher, render_difference, rank=1),
+        column("status", lambda case: case.status),
     ]
 
 
-def _joined(separator: str, *parts: str) -> str:
-    return separator.join(part for part in parts if part)
-
-
 def _case_text(case: CaseResult) -> str:
-    sizes = " ".join(f"{name}={value}" for name, value in case.point.items())
-    return _joined(" ", case.case, sizes)
-
-
-def _uncertainty_text(case: CaseResult) -> str:
-    """Half the confidence interval, relative to the median."""
-    interval = case.interval_ns
-    if interval is None or not case.median_ns:
-        return _NONE
-    return render_percent(50 * (interval.high - interval.low) / case.median_ns)
-
-
-def _optional(value: object | None, render: Callable[..., str]) -> str:
-    return _NONE if value is None else render(value)
+    return " ".join([case.case, *(f"{name}={value}" for name, value in case.point.items())])
 
 
 def skipped_lines(skipped: Iterable[Skipped]) -> list[str]:
@@ -113,7 +98,7 @@ def skipped_lines(skipped: Iterable[Skipped]) -> list[str]:
         return item.dispatch_key, item.variant, item.reason
 
     return [
-        f"{_joined('/', key, variant)}: {reason} ({', '.join(item.operator for item in items)})"
+        f"{key}/{variant}: {reason} ({', '.join(item.operator for item in items)})"
         for (key, variant, reason), items in groupby(sorted(skipped, key=cause), key=cause)
     ]
 
@@ -121,12 +106,9 @@ def skipped_lines(skipped: Iterable[Skipped]) -> list[str]:
 def failed_lines(cases: Iterable[CaseResult]) -> list[str]:
     """One line per case without a time: which, its status, why."""
     return [
-        _joined(
-            " ",
-            f"{case.id}: {case.status}",
-            case.reason and f"- {case.reason}",
-            case.code and f"[{case.code}]",
-        )
+        f"{case.id}: {case.status}"
+        + (f" - {case.reason}" if case.reason else "")
+        + (f" [{case.code}]" if case.code else "")
         for case in cases
         if case.status != "ok"
     ]
@@ -140,23 +122,20 @@ def make_bench_view(run: RunResult, width: int) -> Group:
     parts: list[RenderableType] = [Text(headline(run), style="bold"), Text()]
     if run.cases:
         parts.append(_make_table(run, width))
-    for title, lines in _sections(run):
-        parts += [Text(), Text(title, style="bold"), *(Text(f"  {line}") for line in lines)]
-    return Group(*parts)
-
-
-def _sections(run: RunResult) -> Iterator[tuple[str, list[str]]]:
     warnings = [
         line
         for warning in check_run(run)
         for line in (warning.concise(), *(f"  {note}" for note in warning.notes))
     ]
-    sections = (
-        ("without a time", failed_lines(run.cases)),
-        ("skipped", skipped_lines(run.skipped)),
-        ("warnings", warnings),
-    )
-    return (section for section in sections if section[1])
+    sections = {
+        "without a time": failed_lines(run.cases),
+        "skipped": skipped_lines(run.skipped),
+        "warnings": warnings,
+    }
+    for title, lines in sections.items():
+        if lines:
+            parts += [Text(), Text(title, style="bold"), *(Text(f"  {line}") for line in lines)]
+    return Group(*parts)
 
 
 def _make_table(run: RunResult, width: int) -> Table:
