@@ -42,18 +42,12 @@ def measure_clock(clock: Clock = SYSTEM_CLOCK, reads: int = 1000) -> ClockQualit
     """
     readings = [clock() for _ in range(reads + 1)]
     steps = [after - before for before, after in pairwise(readings)]
-    smallest = min((step for step in steps if step > 0), default=0) or _measure_tick(clock)
+    later = (clock() - readings[-1] for _ in range(_MOST_READS))
+    smallest = min((step for step in steps if step > 0), default=0) or next(filter(None, later), 0)
+    if not smallest:
+        help = "measure on a machine with a working high-resolution clock"
+        raise BenchError(Diagnostic("C10E602", "the clock stands still", help=help))
     return ClockQuality(smallest, round(median(steps)))
-
-
-def _measure_tick(clock: Clock) -> int:
-    start = clock()
-    for _ in range(_MOST_READS):
-        step = clock() - start
-        if step > 0:
-            return step
-    help = "measure on a machine with a working high-resolution clock"
-    raise BenchError(Diagnostic("C10E602", "the clock stands still", help=help))
 
 
 def utc_now() -> datetime:

@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -21,58 +22,38 @@ JOURNAL_NAME: Final = "journal.jsonl"
 _LATEST_NAME: Final = "latest"
 
 
-class Journal:
-    """An open journal; `append` returns when the record is on the disk.
+def append_record(folder: Path, record: Mapping[str, object]) -> None:
+    """Add *record* to the journal in *folder* as one line, and wait until it is on the disk.
 
-    Opening an existing file continues it, after removing what a killed
-    writer left of its last line.
+    Raises:
+        ReportError: it cannot be written (C10E701).
     """
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / JOURNAL_NAME
-        try:
-            _mend(self.path)
-            self._file = self.path.open("ab", buffering=0)
-        except OSError as error:
-            raise _cannot_write(self.path, error) from error
-
-    def append(self, record: Mapping[str, object]) -> None:
-        """Add *record* as one line and wait until it is on the disk."""
-        # ASCII, because a kernel's words may hold halves of surrogate pairs, which no UTF-8 can.
-        line = json.dumps(record, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
-        rest = memoryview(line.encode())
-        try:
+    path = folder / JOURNAL_NAME
+    # ASCII, because a kernel's words may hold halves of surrogate pairs, which no UTF-8 can.
+    line = json.dumps(record, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
+    rest = memoryview(line.encode())
+    try:
+        with path.open("a+b", buffering=0) as file:
+            _mend(file)
             while rest:  # a write may be cut short, by a signal for one
-                rest = rest[os.write(self._file.fileno(), rest) :]
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise _cannot_write(self.path, error) from error
-
-    def close(self) -> None:
-        """Close the file; closing twice does nothing."""
-        self._file.close()
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
+                rest = rest[os.write(file.fileno(), rest) :]
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _cannot_write(path, error) from error
 
 
-def _mend(path: Path) -> None:
-    """Make the journal end with a whole line."""
-    if not path.exists():
+def _mend(file: FileIO) -> None:
+    """Make the journal end with a whole line: a killed writer may have left a part of one."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - 1))
+    if file.read() in (b"", b"\n"):
         return
-    text = path.read_bytes()
-    whole, newline, tail = text.rpartition(b"\n")
-    if not tail:
-        return
-    with path.open("r+b") as file:
-        if _parse_line(tail) is None:
-            file.truncate(len(whole) + len(newline))
-        else:  # only the line's end was lost
-            file.seek(0, os.SEEK_END)
-            file.write(b"\n")
+    file.seek(0)
+    whole, newline, tail = file.read().rpartition(b"\n")
+    if _parse_line(tail) is None:
+        file.truncate(len(whole) + len(newline))
+    else:  # only the line's end was lost
+        file.write(b"\n")
 
 
 def read_journal(folder: Path) -> list[dict[str, object]]:

@@ -12,7 +12,7 @@ from c10cli.errors import BenchError, Diagnostic
 
 T = TypeVar("T")
 
-_PLAIN: Mapping[Any, Any] = {str: str, int: int, bool: bool, float: (int, float), object: object}
+_PLAIN: Mapping[Any, Any] = {str: str, int: int, bool: bool, float: (int, float), object: object, Any: object}
 _hints = lru_cache(get_type_hints)
 
 

@@ -118,10 +118,13 @@ class CaseResult:
 
     def to_dict(self) -> dict[str, object]:
         """The result as JSON-ready data; what follows from the samples is added for other readers."""
-        data: dict[str, Any] = {"id": self.id, **asdict(self)}
-        data |= data.pop("samples") or {}
+        data: dict[str, Any] = {"id": self.id, **asdict(self), "derived": self.derived()}
+        return data | (data.pop("samples") or {})
+
+    def derived(self) -> dict[str, float | None]:
+        """What follows from the samples, by the names under which it is written."""
         interval, dispatcher = self.interval_ns, self.dispatcher
-        data["derived"] = {
+        return {
             "median_ns": self.median_ns,
             "low_ns": interval.low if interval else None,
             "high_ns": interval.high if interval else None,
@@ -131,7 +134,6 @@ class CaseResult:
             "dispatcher_ns": dispatcher.value if dispatcher else None,
             "dispatcher_error_ns": dispatcher.standard_error if dispatcher else None,
         }
-        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CaseResult:
@@ -173,7 +175,7 @@ class RunResult:
     run_id: str
     created: str
     environment: Environment
-    plan: Mapping[str, object] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
     cases: tuple[CaseResult, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     load_after: tuple[float, ...] = ()

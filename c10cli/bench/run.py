@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from c10cli.bench.clock import utc_now
 from c10cli.bench.environment import Environment, read_environment, read_load
-from c10cli.bench.journal import Journal, write_latest
+from c10cli.bench.journal import append_record, write_latest
 from c10cli.bench.plan import Case, Plan
 from c10cli.bench.record import read_record
 from c10cli.bench.result import CaseResult, RunResult, Status
@@ -23,32 +23,15 @@ Progress = Callable[["str | CaseResult"], None]
 _WORKER, _PROBE = "c10cli.bench.case_job", "c10cli.bench.probe"
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a run measures.
-
-    Args:
-        time_s: how long to sample each case.
-        timeout_s: how long a case may take in all before its process is killed.
-    """
-
-    time_s: float = 0.3
-    timeout_s: float = 60.0
-    seed: int = 0
-
-
-def start_run(run_id: str, plan: Plan, options: Options, registry: Path, **described: object) -> RunResult:
+def start_run(run_id: str, plan: Plan, registry: Path, **described: object) -> RunResult:
     """A run that has measured nothing yet: when, on what, what is left out.
 
     Args:
-        described: what else its report says of how it was begun.
+        described: how the run measures, which is how it is gone on with as well: ``time_s``, how
+            long to sample each case, ``timeout_s``, how long one may take in all before its process
+            is killed, and ``seed``; and what else its report is to say of how it was begun.
     """
-    described |= {
-        **asdict(options),
-        "registry": str(registry),
-        "files": dict(plan.fingerprint),
-        "cases": len(plan.cases),
-    }
+    described |= {"registry": str(registry), "files": dict(plan.fingerprint), "cases": len(plan.cases)}
     created = utc_now().isoformat(timespec="seconds")
     return RunResult(run_id, created, _environment(plan), described, (), plan.skipped)
 
@@ -59,8 +42,7 @@ def check_unchanged(run: RunResult, manifest: Manifest) -> None:
     Raises:
         BenchError: C10E604, with the files that were changed.
     """
-    before = run.plan.get("files")
-    changed = changes(before if isinstance(before, Mapping) else {}, fingerprint(manifest))
+    changed = changes(run.plan.get("files", {}), fingerprint(manifest))
     if changed:
         fact = f"{changed} since run `{run.run_id}` began"
         note = "its cases would be of two versions"
@@ -77,22 +59,20 @@ def _environment(plan: Plan) -> Environment:
     return read_environment(Path.cwd())
 
 
-def run_plan(
-    run: RunResult, plan: Plan, registry: Path, options: Options, journal: Journal, progress: Progress
-) -> RunResult:
-    """*run* with every case of *plan*, each journalled as it ends.
+def run_plan(run: RunResult, plan: Plan, registry: Path, folder: Path, progress: Progress) -> RunResult:
+    """*run* with every case of *plan*, each in the journal in *folder* as it ends.
 
     From its first record on, the run is the latest of its parent folder.
     """
     run = replace(run, exit_status=None, load_after=())
-    journal.append(run.record("run"))
-    write_latest(journal.path.parent)
+    append_record(folder, run.record("run"))
+    write_latest(folder)
     for skipped in plan.skipped:
-        journal.append({"kind": "skipped", **asdict(skipped)})
+        append_record(folder, {"kind": "skipped", **asdict(skipped)})
     cases = {case.id: case for case in run.cases}
     for batch in plan.batches():
-        for result in _run_batch(batch, plan.fingerprint, registry, options, progress):
-            journal.append({"kind": "case", **result.to_dict()})
+        for result in _run_batch(batch, run, plan, registry, progress):
+            append_record(folder, {"kind": "case", **result.to_dict()})
             cases[result.id] = result
             progress(result)
     # Once more, since a neighbour may have been busy at the beginning.
@@ -108,19 +88,15 @@ def run_plan(
     )
 
 
-def end_run(run: RunResult, exit_status: int, journal: Journal) -> RunResult:
+def end_run(run: RunResult, exit_status: int, folder: Path) -> RunResult:
     """*run* as ended with *exit_status*, journalled."""
     run = replace(run, exit_status=exit_status)
-    journal.append(run.record("end"))
+    append_record(folder, run.record("end"))
     return run
 
 
 def _run_batch(
-    batch: Mapping[str, Case],
-    measured: Mapping[str, str],
-    registry: Path,
-    options: Options,
-    progress: Progress,
+    batch: Mapping[str, Case], run: RunResult, plan: Plan, registry: Path, progress: Progress
 ) -> Iterator[CaseResult]:
     """The result of every case of a batch.
 
@@ -130,19 +106,17 @@ def _run_batch(
     ids = [*batch]
     job = {
         "registry": str(registry),
-        "fingerprint": dict(measured),
+        "fingerprint": dict(plan.fingerprint),
         "cases": ids,
-        "time_s": options.time_s,
-        "seed": options.seed,
+        "time_s": run.plan["time_s"],
+        "seed": run.plan["seed"],
     }
-    answers = run_items(
-        _WORKER,
-        job,
-        range(len(ids)),
-        timeout_s=options.timeout_s,
-        begins=lambda number: progress(ids[number]),
-    )
-    for number, answer in answers:
+    timeout_s: float = run.plan["timeout_s"]
+
+    def begins(number: int) -> None:
+        progress(ids[number])
+
+    for number, answer in run_items(_WORKER, job, range(len(ids)), timeout_s=timeout_s, begins=begins):
         if isinstance(answer, Ended):
             status: Status = "timeout" if answer.timed_out else "crashed"
             yield replace(batch[ids[number]].result, status=status, code="C10E606", reason=answer.reason)

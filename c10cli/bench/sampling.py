@@ -58,14 +58,6 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class WarmUp:
-    """How a warm-up went: samples discarded, whether the times agreed at its end."""
-
-    samples: int
-    settled: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Budget:
     """How long to sample: for `time_ns`, and until there are `min_samples`.
 
@@ -112,16 +104,16 @@ def _rounded(iterations: float) -> int:
 
 def measure_warm_up(
     timed: Round, iterations: int, clock: Clock, *, most_ns: int = 300_000_000, most_samples: int = 300
-) -> WarmUp:
-    """Discard samples of *timed* until the last medians agree, or a limit is reached."""
+) -> tuple[int, bool]:
+    """Discard samples of *timed* until the last medians agree or a limit is reached; how many, and if so."""
     start = clock()
     samples: list[int] = []
     while True:
         samples.append(timed(iterations))
         if _agree(samples):
-            return WarmUp(len(samples), settled=True)
+            return len(samples), True
         if len(samples) >= most_samples or clock() - start >= most_ns:
-            return WarmUp(len(samples), settled=False)
+            return len(samples), False
 
 
 def _agree(samples: Sequence[int]) -> bool:
@@ -173,7 +165,7 @@ def measure_together(
 ) -> dict[str, Samples]:
     """Calibrate and warm up each of *rounds*, then sample them interleaved."""
     iterations: dict[str, int] = {}
-    warm: dict[str, WarmUp] = {}
+    warm: dict[str, tuple[int, bool]] = {}
     for name, timed in rounds.items():
         first = measure_iterations(timed)
         warm[name] = measure_warm_up(timed, first, clock, most_ns=warm_up_ns)
@@ -181,6 +173,5 @@ def measure_together(
         iterations[name] = measure_iterations(timed) if first > 1 else 1
     samples = measure_interleaved(rounds, iterations, budget, random.Random(seed), clock=clock)
     return {
-        name: replace(taken, warm_up=warm[name].samples, settled=warm[name].settled)
-        for name, taken in samples.items()
+        name: replace(taken, warm_up=warm[name][0], settled=warm[name][1]) for name, taken in samples.items()
     }

@@ -86,13 +86,6 @@ def noise_percent(values: Sequence[float]) -> float:
     return 100 * deviation / middle if middle else 0.0
 
 
-def outlier_counts(values: Sequence[float]) -> tuple[int, int]:
-    """How many values lie more than 1.5 quartile distances below and above the quartiles."""
-    first, third = quartiles(values)
-    reach = 1.5 * (third - first)
-    return (sum(value < first - reach for value in values), sum(value > third + reach for value in values))
-
-
 def draw_median(data: Sequence[float], rng: random.Random) -> float:
     """The median of one sample drawn with replacement from *data*, which is in order.
 

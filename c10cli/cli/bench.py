@@ -56,9 +56,9 @@ def command(
 
     Example: c10 bench softmax CPU/numba --time 1
     """
-    from c10cli.bench.journal import Journal, make_run_folder
+    from c10cli.bench.journal import make_run_folder
     from c10cli.bench.plan import make_plan
-    from c10cli.bench.run import Options, end_run, run_plan, start_run
+    from c10cli.bench.run import end_run, run_plan, start_run
     from c10cli.report.formats import write_reports
 
     if resume == "":  # a variable of a script that is not set, not a wish for a new run
@@ -67,22 +67,18 @@ def command(
     run, path = None, registry.manifest.path
     if resume:
         folder, run = _begun(registry, output, resume)
-        select, options = _as_before(ctx, run, select, options)
-    done = {case.id for case in run.cases if case.status == "ok"} if run else ()
-    plan, settings = make_plan(registry, select, done=done), Options(**options)
+        _refuse_others(ctx, run, select, options)
+        select = tuple(run.plan.get("select", ()))
+    plan = make_plan(registry, select, done={case.id for case in run.cases if case.samples} if run else ())
     if run and not plan.cases:
         click.echo(f"nothing is left to measure in {folder}", err=True)
     else:
         folder = folder if run else make_run_folder(output)
-        with (
-            _kept(folder, session.registry),
-            Journal(folder) as journal,
-            _progress(session, plan) as progress,
-        ):
-            asked = {"command": shlex.join(["c10", *sys.argv[1:]]), "select": list(select)}
-            run = run or start_run(folder.name, plan, settings, path, **asked)
-            run = run_plan(run, plan, path, settings, journal, progress)
-            run = end_run(run, _exit_status(run), journal)
+        with _kept(folder, session.registry), _progress(session, plan) as progress:
+            asked = {"command": shlex.join(["c10", *sys.argv[1:]]), "select": list(select), **options}
+            run = run or start_run(folder.name, plan, path, **asked)
+            run = run_plan(run, plan, path, folder, progress)
+            run = end_run(run, _exit_status(run), folder)
     write_reports(run, folder)
     _show(session, folder, run)
     return run.exit_status or 0
@@ -104,25 +100,24 @@ def _begun(registry: Registry, output: Path, name: str) -> tuple[Path, RunResult
     return folder, run
 
 
-def _as_before(
+def _refuse_others(
     ctx: click.Context, run: RunResult, select: tuple[str, ...], options: dict[str, Any]
-) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The selection and options of *run*, which its report says all its cases were measured with.
+) -> None:
+    """Refuse a selection or options that are not those of *run*, which all its cases are measured with.
 
     Raises:
-        click.UsageError: the command line gives a selection or other options.
+        click.UsageError: the command line gives such.
     """
-    before: Any = run.plan
     given = click.core.ParameterSource.COMMANDLINE
-    kept = {name: before.get(name, value) for name, value in options.items()}
-    kept_select = tuple(before.get("select", ()))
-    changed = [name for name, value in options.items() if value != kept[name]]
-    others = [f"--{n.removesuffix('_s')}" for n in changed if ctx.get_parameter_source(n) is given]
-    others += ["SELECT"] if select and select != kept_select else []
+    others = [
+        f"--{name.removesuffix('_s')}"
+        for name, value in options.items()
+        if value != run.plan[name] and ctx.get_parameter_source(name) is given
+    ]
+    others += ["SELECT"] if select and list(select) != run.plan.get("select") else []
     if others:
         todo = "leave it out, or begin a new run"
         raise click.UsageError(f"a resumed run keeps the {others[0]} it began with; {todo}")
-    return kept_select, kept
 
 
 def _exit_status(run: RunResult) -> int:

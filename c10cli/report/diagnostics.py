@@ -91,22 +91,15 @@ def _window(span: Span) -> tuple[str, int, int]:
 
 
 def _window_bounds(widths: list[int], start: int, end: int) -> tuple[int, int]:
-    """The first and last cell of a window of MAX_WIDTH columns with the caret inside."""
-    if sum(widths) <= MAX_WIDTH:
-        return 0, len(widths)
-    marked = sum(widths[start:end])
-    room = max(MAX_WIDTH - marked, MAX_WIDTH // 2)
-    first, taken = start, 0
-    while first > 0 and taken + widths[first - 1] <= room // 2:
-        first -= 1
-        taken += widths[first]
-    last, taken = first, 0
-    while last < len(widths) and taken + widths[last] <= MAX_WIDTH:
-        taken += widths[last]
-        last += 1
-    while first > 0 and taken + widths[first - 1] <= MAX_WIDTH:  # the caret is near the end
-        first -= 1
-        taken += widths[first]
+    """The first and last cell of a window of MAX_WIDTH columns with the caret in its middle, or near it."""
+    first, last, shown = 0, len(widths), sum(widths)
+    while shown > MAX_WIDTH:
+        if first < start and start - first > last - end:
+            shown -= widths[first]
+            first += 1
+        else:
+            last -= 1
+            shown -= widths[last]
     return first, last
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from c10cli.bench.environment import Environment
 from c10cli.bench.result import FORMAT, CaseResult, RunResult
-from c10cli.bench.stats import outlier_counts, quartiles
+from c10cli.bench.stats import quartiles
 
 _NS_PER_S: Final = 1e9
 
@@ -88,18 +88,14 @@ def _commit_info(environment: Environment) -> dict[str, object]:
 
 def _benchmark(case: CaseResult, run: RunResult) -> dict[str, object]:
     assert case.samples is not None, "only cases with a time become benchmarks"
-    dispatcher = case.dispatcher
     extra = {
         "status": case.status,
         "shapes": case.shapes,
         "bytes": case.bytes,
         "flops": case.flops,
-        "gb_per_s": case.gb_per_s,
-        "gflop_per_s": case.gflop_per_s,
         "peak_percent": case.peak_percent(run.environment.peaks),
-        "noise_percent": case.noise_percent,
-        "dispatcher_ns": dispatcher.value if dispatcher else None,
         "max_rss_bytes": case.max_rss_bytes,
+        **case.derived(),
     }
     return {
         "group": case.operator,
@@ -130,7 +126,7 @@ def _stats(times_s: Sequence[float], iterations: int) -> dict[str, object]:
     reach = 1.5 * (third - first)
     inside = [time_s for time_s in data if first - reach <= time_s <= third + reach]
     far = sum(abs(time_s - mean) > stddev for time_s in data)
-    outliers = sum(outlier_counts(data))
+    outliers = len(data) - len(inside)
     return {
         "min": data[0],
         "max": data[-1],

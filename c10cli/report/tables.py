@@ -35,11 +35,6 @@ class Column:
     number: bool = True
     rank: int = 0
 
-    @property
-    def width(self) -> int:
-        """Characters of the widest cell."""
-        return max(len(self.header), *(len(cell) for cell in self.cells))
-
 
 def headline(run: RunResult) -> str:
     """What was measured and how it ended, in one line."""
@@ -167,9 +162,9 @@ def _fitting(columns: list[Column], operators: Sequence[str], width: int) -> lis
     """*columns* without empty ones, and without those of the highest ranks until they fit into *width*."""
     kept = [column for column in columns if not column.rank or set(column.cells) != {_NONE}]
     indent = 2
-    widened = max([0, *(len(name) - kept[0].width - indent for name in operators)])
     while True:
-        needed = sum(column.width + _GAP for column in kept) - _GAP + indent + widened
+        first, *others = (max(map(len, (column.header, *column.cells))) for column in kept)
+        needed = max(indent + first, *map(len, operators)) + sum(_GAP + width for width in others)
         least = max(kept, key=lambda column: column.rank)
         if needed <= width or not least.rank:
             return kept

@@ -7,7 +7,7 @@ import pytest
 from c10cli.bench import journal as journal_module
 from c10cli.bench.journal import (
     JOURNAL_NAME,
-    Journal,
+    append_record,
     find_run_folder,
     make_run_folder,
     read_journal,
@@ -18,9 +18,8 @@ from c10cli.errors import BenchError, ReportError
 
 
 def test_what_was_appended_is_read_in_order(tmp_path):
-    with Journal(tmp_path) as journal:
-        journal.append({"kind": "run", "µ": [1, 2.5, None]})
-        journal.append({"kind": "case", "text": "two\nlines"})
+    append_record(tmp_path, {"kind": "run", "µ": [1, 2.5, None]})
+    append_record(tmp_path, {"kind": "case", "text": "two\nlines"})
     assert read_journal(tmp_path) == [
         {"kind": "run", "µ": [1, 2.5, None]},
         {"kind": "case", "text": "two\nlines"},
@@ -30,24 +29,22 @@ def test_what_was_appended_is_read_in_order(tmp_path):
 def test_a_record_is_on_the_disk_before_append_returns(tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_size))
-    with Journal(tmp_path) as journal:
-        journal.append({"a": 1})
-        assert synced == [len('{"a":1}\n')]
-        assert read_journal(tmp_path) == [{"a": 1}]
+    append_record(tmp_path, {"a": 1})
+    assert synced == [len('{"a":1}\n')]
+    assert read_journal(tmp_path) == [{"a": 1}]
 
 
 def test_a_write_cut_short_is_continued(tmp_path, monkeypatch):
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
-    with Journal(tmp_path) as journal:
-        journal.append({"kind": "case", "id": "x"})
+    append_record(tmp_path, {"kind": "case", "id": "x"})
     assert read_journal(tmp_path) == [{"kind": "case", "id": "x"}]
 
 
 def test_a_number_that_json_cannot_hold_is_refused(tmp_path):
-    with Journal(tmp_path) as journal, pytest.raises(ValueError, match="JSON compliant"):
-        journal.append({"rate": float("nan")})
-    assert read_journal(tmp_path) == []
+    with pytest.raises(ValueError, match="JSON compliant"):
+        append_record(tmp_path, {"rate": float("nan")})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("cut", range(1, len('{"kind":"case","id":"µ"}\n'.encode())))
@@ -56,17 +53,14 @@ def test_a_last_line_cut_anywhere_costs_at_most_itself(tmp_path, cut):
     (tmp_path / JOURNAL_NAME).write_bytes(whole + last[:cut])
     expected = [{"n": 1}] + [{"kind": "case", "id": "µ"}] * (cut == len(last) - 1)
     assert read_journal(tmp_path) == expected
-    with Journal(tmp_path) as journal:
-        journal.append({"n": 2})
+    append_record(tmp_path, {"n": 2})
     assert read_journal(tmp_path) == [*expected, {"n": 2}]
 
 
 def test_continuing_a_whole_journal_changes_nothing_in_it(tmp_path):
-    with Journal(tmp_path) as journal:
-        journal.append({"n": 1})
+    append_record(tmp_path, {"n": 1})
     before = (tmp_path / JOURNAL_NAME).read_bytes()
-    with Journal(tmp_path) as journal:
-        journal.append({"n": 2})
+    append_record(tmp_path, {"n": 2})
     assert (tmp_path / JOURNAL_NAME).read_bytes() == before + b'{"n":2}\n'
 
 
@@ -86,7 +80,7 @@ def test_a_missing_journal_is_an_error(tmp_path):
 
 def test_a_journal_in_a_missing_folder_cannot_be_opened(tmp_path):
     with pytest.raises(ReportError, match=r"cannot write journal\.jsonl") as caught:
-        Journal(tmp_path / "missing")
+        append_record(tmp_path / "missing", {})
     assert caught.value.code == "C10E701"
 
 
@@ -94,28 +88,20 @@ def test_a_full_disk_is_reported_as_such(tmp_path, monkeypatch):
     def full(descriptor, data):
         raise OSError(28, "No space left on device")
 
-    with Journal(tmp_path) as journal:
-        monkeypatch.setattr(os, "write", full)
-        with pytest.raises(ReportError, match="No space left on device"):
-            journal.append({"n": 1})
-
-
-def test_closing_twice_does_nothing(tmp_path):
-    journal = Journal(tmp_path)
-    journal.close()
-    journal.close()
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(ReportError, match="No space left on device"):
+        append_record(tmp_path, {"n": 1})
 
 
 def test_a_run_folder_is_named_after_its_time_and_never_one_that_exists(tmp_path, monkeypatch):
-    tokens = iter(["aa", "aa", "bb"])
     monkeypatch.setattr(
         journal_module, "utc_now", lambda: datetime(2025, 1, 2, 12, 0, 5, tzinfo=timezone.utc)
     )
-    first = make_run_folder(tmp_path / "reports", lambda: next(tokens))
-    second = make_run_folder(tmp_path / "reports", lambda: next(tokens))
-    assert (first.name, second.name) == ("20250102-120005-aa", "20250102-120005-bb")
-    assert first.is_dir()
-    assert second.is_dir()
+    monkeypatch.setattr("secrets.token_hex", lambda count: "00" * count)
+    folder = make_run_folder(tmp_path / "reports")
+    assert (folder.name, folder.is_dir()) == ("20250102-120005-00000000", True)
+    with pytest.raises(ReportError, match="File exists"):
+        make_run_folder(tmp_path / "reports")
 
 
 def test_a_run_folder_below_a_file_cannot_be_made(tmp_path):
@@ -128,10 +114,9 @@ def test_a_run_folder_below_a_file_cannot_be_made(tmp_path):
 def test_the_folder_of_a_run_without_a_record_is_removed_and_no_other(tmp_path):
     for name in ("empty", "opened", "begun", "used"):
         (tmp_path / name).mkdir()
-    Journal(tmp_path / "opened").close()
+    (tmp_path / "opened" / JOURNAL_NAME).touch()
     (tmp_path / "used" / "notes").write_text("")
-    with Journal(tmp_path / "begun") as journal:
-        journal.append({"kind": "run"})
+    append_record(tmp_path / "begun", {"kind": "run"})
     removed = [name for name in ("empty", "opened", "begun", "used") if remove_unbegun(tmp_path / name)]
     assert removed == ["empty", "opened"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "used"]
@@ -177,7 +162,6 @@ def test_an_unknown_run_is_refused_with_the_newest_ones(tmp_path):
 
 
 def test_half_a_surrogate_pair_in_a_kernels_words_is_kept(tmp_path):
-    with Journal(tmp_path) as journal:
-        journal.append({"reason": "no \udc80 \ud800"})
+    append_record(tmp_path, {"reason": "no \udc80 \ud800"})
     assert read_journal(tmp_path) == [{"reason": "no \udc80 \ud800"}]
     assert (tmp_path / JOURNAL_NAME).read_bytes().isascii()

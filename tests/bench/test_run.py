@@ -11,10 +11,10 @@ import pytest
 from c10cli import BenchError, ManifestError, load_registry
 from c10cli.bench import run as module
 from c10cli.bench.environment import read_environment
-from c10cli.bench.journal import JOURNAL_NAME, Journal, find_run_folder, make_run_folder, read_journal
+from c10cli.bench.journal import JOURNAL_NAME, find_run_folder, make_run_folder, read_journal
 from c10cli.bench.plan import Plan, make_plan
 from c10cli.bench.result import CaseResult, RunResult
-from c10cli.bench.run import Options, check_unchanged, run_plan, start_run
+from c10cli.bench.run import check_unchanged, run_plan, start_run
 from c10cli.jobs.child import Ended
 from c10cli.jobs.fingerprint import fingerprint
 
@@ -71,7 +71,7 @@ STATUSES = {
     "forks": "ok",
 }
 CASES = "[{name: a, inputs: {x: 'ones(2)'}}, {name: b, inputs: {x: 'ones(3)'}}]"
-QUICK = Options(time_s=0.001, timeout_s=2.0)
+QUICK = {"time_s": 0.001, "timeout_s": 2.0, "seed": 0}
 
 
 def write_registry(folder, names, cases=CASES):
@@ -102,9 +102,8 @@ def measure(path, folder, select=(), earlier=None, events=None):
     run = earlier
     if run is None:
         folder = make_run_folder(folder)
-        run = start_run(folder.name, plan, QUICK, path, command="c10 bench")
-    with Journal(folder) as journal:
-        return run_plan(run, plan, path, QUICK, journal, (events if events is not None else []).append)
+        run = start_run(folder.name, plan, path, command="c10 bench", **QUICK)
+    return run_plan(run, plan, path, folder, (events if events is not None else []).append)
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +216,7 @@ _environment = module._environment
 
 def test_a_run_is_gone_on_with_only_while_all_it_measures_is_the_same(tmp_path):
     path = write_registry(tmp_path, ["right"])
-    run = start_run("run-1", make_plan(load_registry(path)), QUICK, path)
+    run = start_run("run-1", make_plan(load_registry(path)), path)
     check_unchanged(run, load_registry(path).manifest)
     (tmp_path / "helper.py").write_text("", encoding="utf-8")
     (tmp_path / "k.py").write_text(f"{KERNELS}# edited\n", encoding="utf-8")
@@ -240,14 +239,14 @@ def test_a_manifest_that_is_edited_during_the_run_ends_it_with_one_error(tmp_pat
     path = write_registry(tmp_path, ["right", "raises"])
     plan = make_plan(load_registry(path))
     folder = make_run_folder(tmp_path / "reports")
-    run = start_run(folder.name, plan, QUICK, path)
+    run = start_run(folder.name, plan, path, **QUICK)
 
     def edit(event):
         if isinstance(event, CaseResult) and event.variant == "right":
             write_registry(tmp_path, ["raises", "right"])
 
-    with Journal(folder) as journal, pytest.raises(ManifestError) as caught:
-        run_plan(run, plan, path, QUICK, journal, edit)
+    with pytest.raises(ManifestError) as caught:
+        run_plan(run, plan, path, folder, edit)
     assert caught.value.code == "C10E101"
     assert {record["variant"] for record in case_records(folder)} == {"right"}
 

@@ -274,7 +274,7 @@ def test_an_interruption_before_anything_is_measured_leaves_no_folder(bench, c10
     if place == "the machine is read":
         monkeypatch.setattr(run_module, "_environment", interrupt)
     else:
-        monkeypatch.setattr(run_module.Journal, "append", interrupt)
+        monkeypatch.setattr(run_module, "append_record", interrupt)
     ran = bench("n=4")
     assert (ran.code, ran.out) == (130, "")
     assert "--resume" not in ran.err

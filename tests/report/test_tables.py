@@ -138,8 +138,8 @@ def test_a_long_operator_name_is_not_cut_off():
 
 
 @pytest.mark.parametrize("width", range(95, 130))
-def test_columns_give_way_to_a_long_operator_name_which_stays_on_one_line(width):
-    name = "c10::scaled_dot_product_attention_with_a_long_name.out"
+@pytest.mark.parametrize("name", ["c10::add", "c10::scaled_dot_product_attention_with_a_long_name.out"])
+def test_columns_give_way_to_a_long_operator_name_which_stays_on_one_line(name, width):
     run = replace(RUN, cases=(case_of(name),), skipped=())
     lines = render_bench(run, width).splitlines()
     assert lines[4] == name
