@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.machinery
 import importlib.util
 import re
 import warnings
@@ -31,10 +30,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a module defines under a name.
+    """What the module in the file at *path* defines under a name.
 
     Args:
-        path: the module's file.
         kind: ``unknown`` for what only running the module would tell.
         signature: of a function; of a class, that of its constructor; None
             where it cannot be told.
@@ -78,16 +76,11 @@ def definition_of(entry_point: EntryPoint) -> Definition | Missing | Unresolved:
     found = module.find(entry_point.attribute)
     if found is not None:
         return found
-    if module.is_open or _is_submodule(path, first):
+    modules = path.parent.iterdir() if path.name == "__init__.py" else ()
+    if module.is_open or any(file.name.partition(".")[0] == first for file in modules):
         return Unresolved(f"`{shown}` may define `{first}` only when it is imported")
-    return Missing(f"`{shown}` has no `{first}`", did_you_mean(first, module.functions))
-
-
-def _is_submodule(path: Path, name: str) -> bool:
-    """Whether *name* is a module of the package whose ``__init__.py`` is at *path*."""
-    if path.name != "__init__.py":
-        return False
-    return (path.parent / name).is_dir() or any(path.parent.glob(f"{name}.*"))
+    defining = [name for name, nodes in module.bindings.items() if isinstance(nodes[-1], _DEFINING)]
+    return Missing(f"`{shown}` has no `{first}`", did_you_mean(first, defining))
 
 
 def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
@@ -96,21 +89,19 @@ def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
     try:
         if path is None:
             return _locate_module(str(entry_point.module), entry_point)
-        return path if path.is_file() else _missing(path, entry_point)
+        if path.is_file():
+            return path
+        if path.exists():  # reading a FIFO would wait
+            kind = "a folder" if path.is_dir() else "no regular file"
+            return Missing(f"kernel file `{entry_point.file}` is {kind}")
+        near = did_you_mean(path.name, [file.name for file in path.parent.glob("*.py")])
+        fact = f"kernel file `{entry_point.file}` does not exist"
+        return Missing(fact, near or "create it, or correct the path")
     except OSError as error:  # a name too long, a folder that may not be looked into
         reason = f"cannot be looked up: {error.strerror}"
         if path is None:
             return Unresolved(f"module `{entry_point.module}` {reason}")
         return Missing(f"kernel file `{entry_point.file}` {reason}")
-
-
-def _missing(path: Path, entry_point: EntryPoint) -> Missing:
-    if path.exists():  # reading a FIFO would wait
-        kind = "a folder" if path.is_dir() else "no regular file"
-        return Missing(f"kernel file `{entry_point.file}` is {kind}")
-    beside = [entry.name for entry in path.parent.glob("*.py")]
-    todo = did_you_mean(path.name, beside) or "create it, or correct the path"
-    return Missing(f"kernel file `{entry_point.file}` does not exist", todo)
 
 
 def _locate_module(module: str, entry_point: EntryPoint) -> Path | Unresolved:
@@ -121,13 +112,11 @@ def _locate_module(module: str, entry_point: EntryPoint) -> Path | Unresolved:
         spec = None
     if spec is None:
         return entry_point.module_beside or Unresolved(f"package `{top}` is not installed")
-    if not rest:
-        is_source = (spec.origin or "").endswith(tuple(importlib.machinery.SOURCE_SUFFIXES))
-        found = Path(str(spec.origin)) if is_source else None
-    else:
+    files = [Path(spec.origin or "")]
+    if rest:
         stems = [Path(place, *rest) for place in spec.submodule_search_locations or ()]
         files = [path for stem in stems for path in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py")]
-        found = next((path for path in files if path.is_file()), None)
+    found = next((path for path in files if path.suffix == ".py" and path.is_file()), None)
     return found or Unresolved(f"module `{module}` has no Python file")
 
 
@@ -142,11 +131,6 @@ class SourceModule:
     path: Path
     bindings: dict[str, list[ast.stmt]]
     is_open: bool
-
-    @property
-    def functions(self) -> list[str]:
-        """The names of its functions and classes."""
-        return [name for name, nodes in self.bindings.items() if isinstance(nodes[-1], _DEFINING)]
 
     def find(self, attribute: str) -> Definition | None:
         """What *attribute*, dotted or not, is; None where the module has no such name."""
@@ -234,11 +218,8 @@ def _parameter(argument: ast.arg, kind: Any, has_default: bool = False) -> Param
 
 def _annotation(node: ast.expr | None) -> object:
     """A plain name as a string; anything longer is left to those who import."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    return Parameter.empty
+    name = getattr(node, "id", getattr(node, "value", None))
+    return name if isinstance(name, str) else Parameter.empty
 
 
 def _collect(body: Sequence[ast.stmt]) -> dict[str, list[ast.stmt]]:
@@ -287,9 +268,7 @@ def _constructor(node: ast.ClassDef) -> Signature | None:
 
 def _decorator_name(node: ast.expr) -> str:
     target = node.func if isinstance(node, ast.Call) else node
-    if isinstance(target, ast.Attribute):
-        return target.attr
-    return target.id if isinstance(target, ast.Name) else ""
+    return str(getattr(target, "attr", getattr(target, "id", "")))
 
 
 def _is_generator(function: Function) -> bool:

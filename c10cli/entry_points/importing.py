@@ -18,10 +18,9 @@ from typing import Any
 
 from c10cli.arrays.devices import is_installed
 from c10cli.describe import error_text
+from c10cli.entry_points.definitions import Missing, locate_source
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import C10Error, Diagnostic, RegistrationError, did_you_mean
-
-__all__ = ["load_entry_point"]
 
 # The packages of manifests' folders are called so; messages leave that out.
 KERNEL_PACKAGES = "_c10_registry_"
@@ -36,6 +35,8 @@ def load_entry_point(entry_point: EntryPoint) -> Any:
             the import failed; any code, for what the module itself registers
             and c10cli refuses.
     """
+    if entry_point.file is not None and isinstance(place := locate_source(entry_point), Missing):
+        raise _not_found(entry_point, place.message, place.help)
     owner: Any = None
     part = ""
     try:
@@ -44,12 +45,15 @@ def load_entry_point(entry_point: EntryPoint) -> Any:
             owner, value = value, getattr(value, part, _ABSENT)
             if value is _ABSENT:
                 break
-    except C10Error as error:
-        raise _refused(entry_point, error) from error
+    except C10Error as error:  # the module registered something that c10cli refuses: that is the finding
+        note = f"while importing {_shown(entry_point)}"
+        placed = [replace(d, span=d.span or entry_point.span).with_notes(note) for d in error.diagnostics]
+        raise RegistrationError(*placed, entry_point=entry_point.text) from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a module raises, it must not end the command
-        raise _import_failed(entry_point, error) from error
+        reason, todo = _why_not_imported(error, entry_point.path)
+        raise _not_found(entry_point, f"{_shown(entry_point)} cannot be imported: {reason}", todo) from error
     if value is _ABSENT:
         near = did_you_mean(part, [name for name in dir(owner) if not name.startswith("__")])
         raise _not_found(entry_point, f"{_shown(entry_point)} has no `{entry_point.attribute}`", near)
@@ -61,15 +65,10 @@ _ABSENT = object()
 
 def _import(entry_point: EntryPoint) -> ModuleType:
     """The module of *entry_point*; what is not installed may lie beside the manifest."""
-    if entry_point.path is not None:
-        if entry_point.path.exists() and not entry_point.path.is_file():
-            raise _not_found(entry_point, f"kernel file {_shown(entry_point)} is no regular file")
-        return _import_file(entry_point.path, entry_point.folder)
-    module = str(entry_point.module)
-    beside = entry_point.module_beside
-    if beside is not None and not is_installed(module.partition(".")[0]):
-        return _import_file(beside, entry_point.folder)
-    return importlib.import_module(module)
+    path, module = entry_point.path, str(entry_point.module)
+    if path is None and not is_installed(module.partition(".")[0]):
+        path = entry_point.module_beside
+    return importlib.import_module(module) if path is None else _import_file(path, entry_point.folder)
 
 
 def _import_file(path: Path, folder: Path) -> ModuleType:
@@ -118,23 +117,6 @@ def _root_package(folder: Path) -> str:
         package.__path__ = [str(folder)]
         sys.modules.setdefault(name, package)
     return name
-
-
-def _refused(entry_point: EntryPoint, error: C10Error) -> RegistrationError:
-    """The module registered something that c10cli refused: that is the finding."""
-    note = f"while importing {_shown(entry_point)}"
-    placed = [replace(d, span=d.span or entry_point.span).with_notes(note) for d in error.diagnostics]
-    return RegistrationError(*placed, entry_point=entry_point.text)
-
-
-def _import_failed(entry_point: EntryPoint, error: BaseException) -> RegistrationError:
-    path = entry_point.path
-    # Without its folder, the parent package is what is missing.
-    not_there = isinstance(error, FileNotFoundError | ModuleNotFoundError)
-    if path is not None and not_there and not path.is_file():
-        return _not_found(entry_point, f"kernel file {_shown(entry_point)} does not exist")
-    reason, todo = _why_not_imported(error, path)
-    return _not_found(entry_point, f"{_shown(entry_point)} cannot be imported: {reason}", todo)
 
 
 def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str]:

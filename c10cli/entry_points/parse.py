@@ -10,15 +10,10 @@ from pathlib import Path
 
 from c10cli.errors import Diagnostic, ManifestError, Span
 
-__all__ = ["EntryPoint", "parse_entry_point"]
-
 _WRITE = "write `file.py:function`, relative to the manifest, or `package.module:name`"
-_USUAL = re.compile(
-    r"([A-Za-z_][\w/]*\w\.py):([A-Za-z_]\w*)", re.ASCII
-)  # the long way takes five times as long
-# After the first, a part may be a keyword: `torch:ops.aten.random.from` is found by its name.
-_INSTALLED = r"(?a:([A-Za-z_]\w*):([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*))"
-_DRIVE = r"[A-Za-z]:[\\/]"
+# What needs no second look, which takes five times as long.  After its first part, a name in a
+# module may be a keyword: `torch:ops.aten.random.from` is found by its text.
+_USUAL = re.compile(r"([A-Za-z_][\w/]*\w\.py|[A-Za-z_]\w*):([A-Za-z_]\w*)(\.[A-Za-z_]\w*)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,54 +65,43 @@ def parse_entry_point(text: str, folder: Path, span: Span | None = None) -> Entr
         ManifestError: C10E109, with the text quoted.
     """
     match = _USUAL.fullmatch(text)
-    if match and not keyword.iskeyword(match[2]):
-        return EntryPoint(text, match[1], None, match[2], folder, span)
-    match = re.fullmatch(_INSTALLED, text)
-    if match and not any(map(keyword.iskeyword, (match[1], match[2].partition(".")[0]))):
-        return EntryPoint(text, None, match[1], match[2], folder, span)
-    fault = _fault(text)
-    if fault:
-        message, help = fault
-        raise ManifestError(Diagnostic("C10E109", f"entry point `{text}` {message}", span, help=help))
+    if match is None or keyword.iskeyword(match[1]) or keyword.iskeyword(match[2]):
+        fault, todo = _fault(text)
+        if fault:
+            raise ManifestError(Diagnostic("C10E109", f"entry point `{text}` {fault}", span, help=todo))
     place, _, attribute = text.partition(":")
     if place.endswith(".py"):
         return EntryPoint(text, posixpath.normpath(place), None, attribute, folder, span)
     return EntryPoint(text, None, place, attribute, folder, span)
 
 
-def _fault(text: str) -> tuple[str, str] | None:
-    """What is wrong with *text*, and what to write instead."""
-    if "://" in text:
-        return "is a URL, and kernels are not downloaded", _WRITE
-    if text.startswith(("/", "\\", "~")) or re.match(_DRIVE, text):
-        return "is an absolute path", "write the path relative to the manifest"
-    if ":" not in text:
-        return "has no `:`", _WRITE
-    if text.count(":") > 1:
-        return f"has {text.count(':')} colons, and one is wanted", _WRITE
-    place, attribute = text.split(":")
-    if not place or not attribute:
-        side = "before" if not place else "after"
-        return f"has nothing {side} the `:`", _WRITE
-    return _place_fault(place) or _attribute_fault(attribute)
-
-
-def _place_fault(place: str) -> tuple[str, str] | None:
-    if "\\" in place:
-        return "has a backslash", "separate folders with `/`"
-    if not place.endswith(".py"):
-        if "/" in place:
-            return "is a path that does not end in `.py`", _WRITE
-        return None if _is_dotted(place) else ("does not begin with a module name", _WRITE)
-    if posixpath.normpath(place).startswith("../"):
-        return "leaves the folder of the manifest", "move the file beside the manifest or below it"
-    if not place.isprintable():
-        return "has a character that cannot be seen", _WRITE
-    return None
-
-
-def _attribute_fault(attribute: str) -> tuple[str, str] | None:
-    return None if _is_dotted(attribute) else (f"names `{attribute}`, which is no Python name", _WRITE)
+def _fault(text: str) -> tuple[str, str]:
+    """What is wrong with *text*, if anything, and what to write instead."""
+    place, _, attribute = text.partition(":")
+    is_file = place.endswith(".py")
+    rules = (
+        ("://" in text, "is a URL, and kernels are not downloaded", _WRITE),
+        (
+            re.match(r"[/\\~]|[A-Za-z]:[\\/]", text),
+            "is an absolute path",
+            "write the path relative to the manifest",
+        ),
+        (":" not in text, "has no `:`", _WRITE),
+        (":" in attribute, f"has {text.count(':')} colons, and one is wanted", _WRITE),
+        (not place, "has nothing before the `:`", _WRITE),
+        (not attribute, "has nothing after the `:`", _WRITE),
+        ("\\" in place, "has a backslash", "separate folders with `/`"),
+        ("/" in place and not is_file, "is a path that does not end in `.py`", _WRITE),
+        (not is_file and not _is_dotted(place), "does not begin with a module name", _WRITE),
+        (
+            posixpath.normpath(place).startswith("../"),
+            "leaves the folder of the manifest",
+            "move the file beside the manifest or below it",
+        ),
+        (not place.isprintable(), "has a character that cannot be seen", _WRITE),
+        (not _is_dotted(attribute), f"names `{attribute}`, which is no Python name", _WRITE),
+    )
+    return next(((fault, todo) for holds, fault, todo in rules if holds), ("", ""))
 
 
 def _is_dotted(text: str) -> bool:
