@@ -7,22 +7,23 @@ a machine without a GPU; expressions of cases and costs are parsed.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import Parameter
+from typing import Final
 
 from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
-from c10cli.arrays.expression import find_unknown_names, parse_expression
+from c10cli.arrays.expression import Expression, evaluate, find_unknown_names, makes_array, parse_expression
 from c10cli.dispatch.signature import mismatch
 from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.parse import EntryPoint
-from c10cli.errors import Diagnostic, ManifestError, in_order
-from c10cli.manifest.kinds import check_kinds
-from c10cli.manifest.model import CaseDecl, KernelDecl, Manifest, OperatorDecl
-
-__all__ = ["CheckResult", "Skipped", "check_manifest", "check_operator"]
+from c10cli.errors import ArgumentError, Diagnostic, ManifestError, in_order
+from c10cli.manifest.model import CaseDecl, OperatorDecl
+from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
 _REQUIRED_KINDS = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_ARRAY: Final = type("a tensor", (), {})()  # what an expression would make, as messages describe it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,166 +35,177 @@ class Skipped:
     reason: str
 
 
-@dataclass(slots=True)
-class CheckResult:
-    """Findings, and what could not be checked; one per run, filled as it goes."""
-
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
-
-
-def check_manifest(manifest: Manifest) -> CheckResult:
-    """The static checks of every operator, in the order of the manifest."""
-    result = CheckResult()
-    for operator in manifest.operators:
-        check_operator(operator, result)
-    return result
-
-
-def check_operator(operator: OperatorDecl, result: CheckResult | None = None) -> CheckResult:
-    """The static checks of one operator, added to *result*, in order of position.
+def check_operator(operator: OperatorDecl) -> tuple[list[Diagnostic], list[Skipped]]:
+    """The findings of the static checks of *operator*, in order of position, and what was not checked.
 
     Those in the file that defines it come before those in files that extend it.
     """
-    result = CheckResult() if result is None else result
-    before = len(result.diagnostics)
+    checks = _Checks(operator)
     for kernel in operator.kernels:
-        _check_kernel(operator, kernel, result)
+        has_cache = kernel.cache is not None
+        checks.function(kernel.entry_point, "kernel", has_cache=has_cache, boxed=kernel.boxed)
         if kernel.cache is not None:
-            _check_cache(operator, kernel.cache, result)
+            checks.cache(kernel.cache)
     if operator.reference is not None:
-        _check_function(operator, operator.reference, "reference", result)
-    _check_cost(operator, result)
+        checks.function(operator.reference, "reference")
+    checks.cost()
     for case in operator.cases:
-        _check_case(operator, case, result)
-    found = result.diagnostics[before:]
-    result.diagnostics[before:] = in_order(found, [operator.node.document.file])
-    return result
+        checks.case(case)
+    return in_order(checks.findings, [operator.node.document.file]), checks.skipped
 
 
-def _check_kernel(operator: OperatorDecl, kernel: KernelDecl, result: CheckResult) -> None:
-    has_cache = kernel.cache is not None
-    _check_function(operator, kernel.entry_point, "kernel", result, has_cache=has_cache, boxed=kernel.boxed)
+@dataclass(frozen=True, slots=True)
+class _Checks:
+    """The checks of one operator's parts; what they find is added to the lists."""
 
+    operator: OperatorDecl
+    findings: list[Diagnostic] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
 
-def _check_function(
-    operator: OperatorDecl,
-    entry_point: EntryPoint,
-    kind: str,
-    result: CheckResult,
-    *,
-    has_cache: bool = False,
-    boxed: bool = False,
-) -> None:
-    """Compare the function of *entry_point*, if its source shows it, with the schema."""
-    definition = _find_definition(operator, entry_point, kind, result)
-    if definition is None:
-        return
-    name = f"{kind} `{entry_point.name}` of `{operator.name}`"
-    if definition.kind in ("async function", "generator"):
-        article = "an" if definition.kind == "async function" else "a"
-        message = f"{name} is {article} {definition.kind}, which returns no result when called"
-        _report(result, "C10E305", message, entry_point, definition, help="make it a plain function")
-        return
-    if definition.kind == "value":
-        _report(result, "C10E310", f"{name} is a value, not a function", entry_point, definition)
-        return
-    if definition.kind != "function" or definition.signature is None:
-        result.skipped.append(
-            Skipped(str(operator.name), entry_point, "its signature is known only when it is imported")
-        )
-        return
-    reason = mismatch(operator.schema, definition.signature, has_cache=has_cache, boxed=boxed)
-    if reason is not None:
-        note = f"the schema is `{operator.schema}`"
-        _report(result, "C10E305", f"{name} {reason}", entry_point, definition, notes=(note,))
+    def function(self, entry: EntryPoint, role: str, *, has_cache: bool = False, boxed: bool = False) -> None:
+        """Compare a function, if its source shows it, with the schema."""
+        definition = self._definition(entry, role)
+        if definition is None:
+            return
+        schema, kind = self.operator.schema, definition.kind
+        if kind in ("async function", "generator"):
+            fact = f"is a{'n' * (kind[0] == 'a')} {kind}, which returns no result when called"
+            self._report("C10E305", role, entry, definition, fact, help="make it a plain function")
+        elif kind == "value":
+            self._report("C10E310", role, entry, definition, "is a value, not a function")
+        elif kind != "function" or definition.signature is None:
+            self._skip(entry, "its signature is known only when it is imported")
+        else:
+            reason = mismatch(schema, definition.signature, has_cache=has_cache, boxed=boxed)
+            if reason is not None:
+                note = f"the schema is `{schema}`"
+                self._report("C10E305", role, entry, definition, reason, note)
 
+    def cache(self, entry: EntryPoint) -> None:
+        """A cache creator is called without arguments."""
+        definition = self._definition(entry, "cache")
+        if definition is None:
+            return
+        if definition.kind == "value":
+            self._report("C10E310", "cache", entry, definition, "is a value, not a function or class")
+        parameters = definition.signature.parameters.values() if definition.signature else ()
+        needed = [
+            f"`{parameter.name}`"
+            for parameter in parameters
+            if parameter.default is Parameter.empty and parameter.kind in _REQUIRED_KINDS
+        ]
+        if needed:
+            fact = f"is created without arguments, but needs {', '.join(needed)}"
+            self._report("C10E305", "cache", entry, definition, fact)
 
-def _check_cache(operator: OperatorDecl, entry_point: EntryPoint, result: CheckResult) -> None:
-    """A cache creator is called without arguments."""
-    definition = _find_definition(operator, entry_point, "cache", result)
-    if definition is None:
-        return
-    name = f"cache `{entry_point.name}` of `{operator.name}`"
-    if definition.kind == "value":
-        _report(result, "C10E310", f"{name} is a value, not a function or class", entry_point, definition)
-    needed = [
-        parameter.name
-        for parameter in (definition.signature.parameters.values() if definition.signature else ())
-        if parameter.default is Parameter.empty and parameter.kind in _REQUIRED_KINDS
-    ]
-    if needed:
-        shown = ", ".join(f"`{name}`" for name in needed)
-        message = f"{name} is created without arguments, but needs {shown}"
-        _report(result, "C10E305", message, entry_point, definition)
+    def cost(self) -> None:
+        """The expressions of what a call moves and does."""
+        names = [argument.name for argument in self.operator.schema.arguments]
+        cost = self.operator.cost
+        for key, text in (("bytes", cost.bytes), ("flops", cost.flops)):
+            if text is not None:
+                self._expression(text, self.operator.node.child("cost"), key, names, COST_FUNCTIONS)
 
+    def case(self, case: CaseDecl) -> None:
+        """The inputs: that they are understood, may fit their arguments, and use the whole sweep."""
+        used: set[str] = set()
+        is_understood = True
+        for name, value in case.inputs.items():
+            values = [value]
+            if isinstance(value, str):
+                node = case.node.child("inputs")
+                expression = self._expression(value, node, name, case.sweep, ARRAY_FUNCTIONS)
+                if expression is None:
+                    is_understood = False
+                    continue
+                used |= expression.names
+                values = _possible_values(expression, case)
+            self._fit(case, name, values)
+        for name in case.sweep:
+            if is_understood and name not in used:
+                span = case.node.child("sweep").span(name, "key")
+                sweep = f"the sweep of case `{case.name}` of `{self.operator.name}`"
+                message = f"`{name}` in {sweep} is used by no input"
+                self.findings.append(Diagnostic("C10E110", message, span, help="use it or leave it out"))
 
-def _find_definition(
-    operator: OperatorDecl, entry_point: EntryPoint, kind: str, result: CheckResult
-) -> Definition | None:
-    """The definition behind *entry_point*; None where there is none, which is then reported."""
-    found = definition_of(entry_point)
-    if isinstance(found, Definition):
-        return found
-    if isinstance(found, Unresolved):
-        result.skipped.append(Skipped(str(operator.name), entry_point, found.reason))
-    if isinstance(found, Missing):
-        message = f"{found.message} ({kind} of `{operator.name}`)"
-        result.diagnostics.append(Diagnostic("C10E304", message, entry_point.span, help=found.help))
-    return None
+    def _fit(self, case: CaseDecl, name: str, values: Collection[object]) -> None:
+        """Report the first of *values* that the argument *name* cannot have."""
+        schema = self.operator.schema
+        for argument in (argument for argument in schema.arguments if argument.name == name):
+            faults = (_misfit(schema, argument, value) for value in values)
+            fault = next((fault for fault in faults if fault is not None), None)
+            if fault is not None:
+                span = case.node.child("inputs").span(name)
+                self.findings.append(replace(fault, span=span, place="").with_notes(f"in case {case.name}"))
 
+    def _expression(
+        self, text: str, node: Node, key: str, names: Collection[str], functions: Collection[str]
+    ) -> Expression | None:
+        """The expression at *key* of *node*; None, and findings, where it is not understood."""
+        try:
+            expression = parse_expression(text)
+        except ManifestError as error:
+            self.findings.extend(node.placed(finding, key) for finding in error.diagnostics)
+            return None
+        unknown = find_unknown_names(expression, names, functions)
+        self.findings.extend(node.placed(finding, key) for finding in unknown)
+        return None if unknown else expression
 
-def _report(
-    result: CheckResult,
-    code: str,
-    message: str,
-    entry_point: EntryPoint,
-    definition: Definition,
-    *,
-    notes: tuple[str, ...] = (),
-    help: str = "",
-) -> None:
-    where = f"`{entry_point.name}` is defined at {entry_point.file or definition.path}:{definition.line}"
-    finding = Diagnostic(code, message, entry_point.span, notes=(where, *notes), help=help)
-    result.diagnostics.append(finding)
-
-
-def _check_cost(operator: OperatorDecl, result: CheckResult) -> None:
-    names = [argument.name for argument in operator.schema.arguments]
-    for field_name in ("bytes", "flops"):
-        text = getattr(operator.cost, field_name)
-        if text is not None:
-            node = operator.node.child("cost")
-            _check_expression(text, node, field_name, names, COST_FUNCTIONS, result)
-
-
-def _check_case(operator: OperatorDecl, case: CaseDecl, result: CheckResult) -> None:
-    used: set[str] = set()
-    texts = {name: value for name, value in case.inputs.items() if isinstance(value, str)}
-    faulty = []
-    for name, text in texts.items():
-        node = case.node.child("inputs")
-        names = _check_expression(text, node, name, case.sweep, ARRAY_FUNCTIONS, result)
-        if names is None:
-            faulty.append(name)
-        used |= names or set()
-    result.diagnostics += check_kinds(operator, case, leave_out=faulty)
-    for name in case.sweep:
-        if not faulty and name not in used:
-            message = f"`{name}` in the sweep of case `{case.name}` of `{operator.name}` is used by no input"
-            span = case.node.child("sweep").span(name, "key")
-            result.diagnostics.append(Diagnostic("C10E110", message, span, help="use it or leave it out"))
-
-
-def _check_expression(
-    text: str, node: Node, key: str, names: Collection[str], functions: Collection[str], result: CheckResult
-) -> frozenset[str] | None:
-    """The free names of the expression at *key* of *node*; None, and findings, where it is faulty."""
-    try:
-        expression = parse_expression(text)
-    except ManifestError as error:
-        result.diagnostics += [node.placed(finding, key) for finding in error.diagnostics]
+    def _definition(self, entry: EntryPoint, role: str) -> Definition | None:
+        """The definition behind *entry*; None where there is none, which is then reported."""
+        found = definition_of(entry)
+        if isinstance(found, Definition):
+            return found
+        if isinstance(found, Unresolved):
+            self._skip(entry, found.reason)
+        if isinstance(found, Missing):
+            message = f"{found.message} ({role} of `{self.operator.name}`)"
+            self.findings.append(Diagnostic("C10E304", message, entry.span, help=found.help))
         return None
-    findings = find_unknown_names(expression, names, functions)
-    result.diagnostics += [node.placed(finding, key) for finding in findings]
-    return None if findings else expression.names
+
+    def _skip(self, entry: EntryPoint, reason: str) -> None:
+        self.skipped.append(Skipped(str(self.operator.name), entry, reason))
+
+    def _report(
+        self,
+        code: str,
+        role: str,
+        entry: EntryPoint,
+        definition: Definition,
+        fact: str,
+        *notes: str,
+        help: str = "",
+    ) -> None:
+        message = f"{role} `{entry.name}` of `{self.operator.name}` {fact}"
+        where = f"`{entry.name}` is defined at {entry.file or definition.path}:{definition.line}"
+        self.findings.append(Diagnostic(code, message, entry.span, notes=(where, *notes), help=help))
+
+
+def _possible_values(expression: Expression, case: CaseDecl) -> list[object]:
+    """What an input may be, as far as it can be told without making an array."""
+    if makes_array(expression):
+        return [_ARRAY]
+    if expression.text.strip() in case.sweep:
+        return list(case.sweep[expression.text.strip()])
+    if expression.names or expression.functions:
+        return []
+    try:
+        return [evaluate(expression, functions={})]
+    except ManifestError:  # such as a division by 0, which evaluating it for the case tells
+        return []
+
+
+def _misfit(schema: FunctionSchema, argument: Argument, value: object) -> Diagnostic | None:
+    """Why *value* does not fit *argument*; nested lists are arrays where one is wanted."""
+    takes_tensor = is_tensor(argument.type) or is_optional_tensor(argument.type)
+    if isinstance(value, list | tuple) and (takes_tensor or is_tensor_list(argument.type)):
+        return None
+    alone = replace(schema, arguments=(replace(argument, kwarg_only=True),))
+    try:
+        alone.bind((), {argument.name: value}, is_tensor=lambda given: given is _ARRAY)
+    except ArgumentError as error:
+        fault = replace(error.diagnostics[0], notes=(f"declared as `{schema}`",))
+        if takes_tensor and type(value) in (int, float):
+            return replace(fault, help=f"write `full((), {value})` for a tensor without dimensions")
+        return fault
+    return None

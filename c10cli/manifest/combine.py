@@ -13,17 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from c10cli.errors import Diagnostic, Span, capped, in_order, near_names
+from c10cli.errors import Diagnostic, Span, capped, did_you_mean, in_order
 from c10cli.manifest.cases import case_given_twice, check_inputs
-from c10cli.manifest.model import (
-    Cost,
-    Declared,
-    DisabledManifest,
-    ExtensionDecl,
-    KernelDecl,
-    OperatorDecl,
-    Waiver,
-)
+from c10cli.manifest.model import Declared, DisabledManifest, ExtensionDecl, KernelDecl, OperatorDecl, Waiver
 from c10cli.manifest.operators import same_name
 from c10cli.schema.differences import schema_differences
 from c10cli.schema.model import FunctionSchema, OperatorName
@@ -76,8 +68,7 @@ class Together:
         self.faults = {file: list(file.findings) for file in files if file.findings}
         # Each file is compared with those that have no fault of their own.
         self.sound = self._enabled()
-        found = [*self._defined_twice(), *self._contradictions()]
-        for file, finding in found:
+        for file, finding in [*self._defined_twice(), *self._contradictions()]:
             self._report(file, finding)
         self._report_undefined()
 
@@ -86,7 +77,7 @@ class Together:
         enabled = self._enabled()
         extended = _extensions(file for file in self.files if file in enabled)
         found = [
-            _combined(operator, extended.pop(operator.name)) if operator.name in extended else operator
+            _combined(operator, extended.pop(operator.name, ()))
             for file in enabled
             for operator in file.operators
         ]
@@ -98,7 +89,14 @@ class Together:
     def disabled(self) -> tuple[DisabledManifest, ...]:
         """The includes with faults."""
         return tuple(
-            DisabledManifest(file.path, file.span, tuple(_included_at(file.span, found)))
+            DisabledManifest(
+                file.path,
+                file.span,
+                tuple(
+                    replace(d, span=d.span or file.span).with_notes(f"included at {file.span}")
+                    for d in in_order(found)
+                ),
+            )
             for file, found in self.faults.items()
             if file.span is not None
         )
@@ -114,6 +112,9 @@ class Together:
         """The root, whatever is wrong with it, and the includes without a fault."""
         return dict.fromkeys([self.root, *(file for file in self.files if file not in self.faults)])
 
+    def _from_outside(self, name: OperatorName, extension: ExtensionDecl) -> OperatorDecl:
+        return OperatorDecl(self.outside[name], extension.node, is_outside=True)
+
     def _defined_twice(self) -> Iterator[_Fault]:
         first: dict[OperatorName, OperatorDecl] = {}
         for file in self.sound | dict.fromkeys(self.files):
@@ -126,28 +127,23 @@ class Together:
     def _contradictions(self) -> Iterator[_Fault]:
         """What the files that extend an operator say of it and cannot hold."""
         extended = _extensions(self.files)
-        defined = {o.name: o for file in reversed(self.sound) for o in file.operators if o.name in extended}
+        bases = {o.name: o for file in reversed(self.sound) for o in file.operators if o.name in extended}
         for name, extensions in extended.items():
-            base = defined.get(name)
-            if base is None and name in self.outside:
-                base = self._from_outside(name, extensions[0][1])
-            if base is None:
-                continue
-            for file, extension in extensions:
+            if name in self.outside and name not in bases:
+                bases[name] = self._from_outside(name, extensions[0][1])
+            for file, extension in extensions if name in bases else ():
                 others = [(f, e) for f, e in extensions if f is not file and f in self.sound]
                 included = [e for f, e in others if f in file.below]
                 beside = [e for f, e in others if f not in file.below and file not in f.below]
-                is_all_read = not self.faults.keys() - {file}
-                for finding in _faults_of(extension, base, included, beside, is_all_read=is_all_read):
-                    yield file, finding
-
-    def _from_outside(self, name: OperatorName, extension: ExtensionDecl) -> OperatorDecl:
-        schema, node = self.outside[name], extension.node
-        return OperatorDecl(schema, "", (), None, {}, Cost(), (), node, is_outside=True)
+                for finding in _faults_of(extension, bases[name], included, beside):
+                    # What it means to override may be in a file that has a fault.
+                    if finding.code != "C10E309" or all(f is file for f in self.faults):
+                        yield file, finding
 
     def _report_undefined(self) -> None:
         """Report extensions of what nobody defines, which may leave others without their operator."""
         waiting = [(file, extension) for file in self.files for extension in file.extensions]
+        definers = "neither a manifest nor the dispatcher" if self.outside else "no manifest"
         compared = 0
         while True:
             known = {operator.name for file in self._enabled() for operator in file.operators}
@@ -156,48 +152,27 @@ class Together:
             if not missing:
                 return
             waiting = [(file, extension) for file, extension in waiting if extension.name in known]
-            absent, disabled = self._absent(), [f.shown for f in self.faults if f is not self.root]
+            disabled = [file for file in self.faults if file is not self.root]
+            absent = _definers(disabled)
             for file, extension in missing:
-                if str(extension.name) in self.root.unread | file.unread:
-                    continue  # its definition is in this file or in the root, and has a fault that is found
-                causes = absent.get(str(extension.name)) or [
-                    (f"`{shown}` is disabled, and may define it", shown)
-                    for shown in disabled
-                    if shown != file.shown
-                ]
-                finding = self._undefined(extension, causes)
+                name = str(extension.name)
+                if name in self.root.unread | file.unread:
+                    continue  # where its definition has a fault, that is found
+                causes, verb = absent.get(name, ()), "defines"
+                if not causes:
+                    causes, verb = [other for other in disabled if other is not file], "may define"
+                todo = f"correct {' and '.join(f'`{cause.shown}`' for cause in causes[:3])}" if causes else ""
                 if not causes and compared < _MOST_COMPARED:
                     compared += 1
-                    finding = replace(finding, help=_near(extension.name, known) or finding.help)
+                    todo = did_you_mean(name, map(str, known))
+                finding = Diagnostic(
+                    "C10E303",
+                    f"operator `{name}`, which this entry extends, is defined by {definers}",
+                    extension.span,
+                    notes=tuple(f"`{cause.shown}`, which is disabled, {verb} it" for cause in causes[:3]),
+                    help=todo or "include the manifest that defines it, or name the one that includes this",
+                )
                 self._report(file, finding)
-
-    def _absent(self) -> dict[str, list[tuple[str, str]]]:
-        """By operator, where files that are disabled define it, and what those are called."""
-        found: dict[str, list[tuple[str, str]]] = {}
-        for file in self.faults.keys() - {self.root}:
-            for operator in file.operators:
-                fact = f"it is defined at {operator.schema_span}, in a manifest that is disabled"
-                found.setdefault(str(operator.name), []).append((fact, file.shown))
-            for name in file.unread:
-                fact = f"`{file.shown}`, which is disabled, defines it with a faulty schema"
-                found.setdefault(name, []).append((fact, file.shown))
-        return found
-
-    def _undefined(self, extension: ExtensionDecl, causes: Sequence[tuple[str, str]]) -> Diagnostic:
-        """The finding that nobody has the operator of *extension*, for one of *causes*, if for any."""
-        definers = "neither a manifest nor the dispatcher" if self.outside else "no manifest"
-        files = list(dict.fromkeys(f"`{shown}`" for _, shown in causes))
-        todo = f"correct {' and '.join(files[:3])}" if files else _INCLUDE_IT
-        return Diagnostic(
-            "C10E303",
-            f"operator `{extension.name}`, which this entry extends, is defined by {definers}",
-            extension.span,
-            notes=tuple(fact for fact, _ in causes[:3]),
-            help=todo,
-        )
-
-
-_INCLUDE_IT = "include the manifest that defines it, or name the one that includes this"
 
 
 def defined_twice(first: OperatorDecl, second: OperatorDecl) -> Diagnostic:
@@ -213,6 +188,15 @@ def defined_twice(first: OperatorDecl, second: OperatorDecl) -> Diagnostic:
     )
 
 
+def _definers(files: Iterable[ManifestFile]) -> dict[str, list[ManifestFile]]:
+    """Which of *files* define an operator, by its name, the schema faulty or not."""
+    found: dict[str, list[ManifestFile]] = {}
+    for file in files:
+        for name in dict.fromkeys([*(str(operator.name) for operator in file.operators), *file.unread]):
+            found.setdefault(name, []).append(file)
+    return found
+
+
 def _extensions(files: Iterable[ManifestFile]) -> _Extensions:
     found: _Extensions = {}
     for file in files:
@@ -225,6 +209,8 @@ def _combined(
     operator: OperatorDecl, extensions: Sequence[tuple[ManifestFile, ExtensionDecl]]
 ) -> OperatorDecl:
     """*operator* with the kernels and cases of all: its own keys first, then new ones."""
+    if not extensions:
+        return operator
     decls: list[Declared] = [operator, *(extension for _, extension in extensions)]
     kernels = [
         replace(kernel, rank=rank)
@@ -240,29 +226,25 @@ def _faults_of(
     base: OperatorDecl,
     included: Sequence[ExtensionDecl],
     beside: Sequence[ExtensionDecl],
-    *,
-    is_all_read: bool,
 ) -> Iterator[Diagnostic]:
     """What *extension* says of the operator *base* and cannot hold.
 
     Args:
         included: what files that its own includes say of the operator.
-        beside: what files say that neither include its own nor are included by it.
-        is_all_read: whether no other file has a fault, for which it may lack kernels.
+        beside: what files say of it that neither include its own nor are included by it.
     """
     owner = f"`{base.name}`"
     below: list[Declared] = [base, *included]
     for key in extension.dispatch_keys:
+        own = extension.variants(key)
         under = [decl.variants(key) for decl in below if decl.variants(key)]
         rivals = [decl.variants(key) for decl in beside if decl.variants(key)]
-        if rivals or (under and not extension.overrides(key)):
-            yield _given_twice(owner, extension.variants(key)[0], [*under, *rivals], are_beside=bool(rivals))
+        if rivals or (under and not own[0].override):
+            yield _given_twice(owner, own[0], [*under, *rivals], are_beside=bool(rivals))
         elif under:
             names = {kernel.name: kernel for kernels in under for kernel in kernels}
-            yield from (
-                same_name(k, names[k.name], owner) for k in extension.variants(key) if k.name in names
-            )
-        elif extension.overrides(key) and is_all_read and not base.is_outside:
+            yield from (same_name(k, names[k.name], owner) for k in own if k.name in names)
+        elif own[0].override and not base.is_outside:
             yield _nothing_to_override(owner, extension, key)
     for case in extension.cases:
         same = [other for decl in (*below, *beside) for other in decl.cases if other.name == case.name]
@@ -276,14 +258,14 @@ def _given_twice(
     owner: str, kernel: KernelDecl, others: Sequence[Sequence[KernelDecl]], *, are_beside: bool
 ) -> Diagnostic:
     key = kernel.dispatch_key
-    reason = f'say beside `operator` why they come first: `override: {{{key}: "…"}}`'
-    include = f"let one manifest include the other, and {reason}" if are_beside else reason
+    include = "let one manifest include the other, and " if are_beside else ""
     return Diagnostic(
         "C10E302",
         f"{owner} has `{key}` kernels from another manifest too",
         kernel.key_span,
         notes=capped([f"`{other[0].name}` is given at {other[0].span}" for other in others], 4),
-        help=f"leave these out, or {include}",
+        help=f"leave these out, or {include}say beside `operator` why they come first: "
+        f'`override: {{{key}: "…"}}`',
     )
 
 
@@ -296,17 +278,3 @@ def _nothing_to_override(owner: str, extension: ExtensionDecl, key: str) -> Diag
         table.span(key, "key") if key in table.value else table.span(),  # where the key is misspelt
         help=f"leave `{key}` out of `override`",
     )
-
-
-def _near(name: OperatorName, known: Iterable[OperatorName]) -> str:
-    """A help line with the operators that have a name like it, or a base name."""
-    shortest_last = sorted(known, key=str, reverse=True)
-    by_spelling = {spelling: str(n) for n in shortest_last for spelling in (n.base, str(n))}
-    spellings = [*near_names(str(name), by_spelling), *near_names(name.base, by_spelling)]
-    near = list(dict.fromkeys(f"`{by_spelling[spelling]}`" for spelling in spellings))
-    return f"did you mean {' or '.join(near[:3])}?" if near else ""
-
-
-def _included_at(span: Span, findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    for finding in in_order(findings):
-        yield replace(finding, span=finding.span or span).with_notes(f"included at {span}")

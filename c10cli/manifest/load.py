@@ -16,9 +16,8 @@ from c10cli.document.scalars import kind_name
 from c10cli.document.source import MAX_DEPTH, load_document
 from c10cli.errors import Diagnostic, ManifestError, Span, in_order
 from c10cli.manifest.combine import ManifestFile, Together, defined_twice
-from c10cli.manifest.extensions import is_extension, read_extension
 from c10cli.manifest.model import ExtensionDecl, Manifest, OperatorDecl
-from c10cli.manifest.operators import OperatorReader, read_defaults
+from c10cli.manifest.operators import OperatorReader, is_extension
 from c10cli.manifest.waivers import read_removals
 from c10cli.schema.model import FunctionSchema, OperatorName
 
@@ -71,13 +70,11 @@ def load_manifest(
             return LoadResult(None, root.findings, root.findings)
         files = [*reading.files.values(), root]
         if len(files) == 1 and not root.extensions:
-            return LoadResult(
-                Manifest(path, VERSION, root.operators, (), root.removals), root.findings, root.findings
-            )
+            return LoadResult(Manifest(path, root.operators, (), root.removals), root.findings, root.findings)
         together = Together(files, outside() if any(file.extensions for file in files) else {})
     disabled, own = together.disabled(), together.own()
     removals = tuple(waiver for file in files for waiver in file.removals)
-    manifest = Manifest(path, VERSION, together.operators(), disabled, removals)
+    manifest = Manifest(path, together.operators(), disabled, removals)
     included = tuple(finding for entry in disabled for finding in entry.diagnostics)
     is_derived = any(finding.code == "C10E303" for finding in own)
     return LoadResult(manifest, included + own if is_derived else own + included, own)
@@ -136,7 +133,7 @@ class _Reading:
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
         _check_version(fields, root)
         # Absolute, for the kernels that are loaded after one of them changed the current folder.
-        reader = OperatorReader(fields, path.parent.absolute(), read_defaults(fields, root))
+        reader = OperatorReader(fields, root, path.parent.absolute())
         operators, extensions = _read_operators(reader, root)
         removals = read_removals(fields, root) if "waive" in root else ()
         includes = self._includes(fields, root, path, shown, ancestors)
@@ -187,7 +184,7 @@ def _read_operators(
         if entry is None:
             continue
         if is_extension(entry):
-            extension = read_extension(reader, entry, index)
+            extension = reader.read_extension(entry, index)
             if extension is not None and extensions.setdefault(extension.name, extension) is not extension:
                 note = f"the first is at {extensions[extension.name].span}"
                 message = f"`{extension.name}` is extended twice in one file"

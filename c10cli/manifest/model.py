@@ -11,7 +11,7 @@ from c10cli.arrays.devices import Device, device_of
 from c10cli.document.nodes import Node
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import Diagnostic, Span
-from c10cli.schema.model import Dialect, FunctionSchema, OperatorName
+from c10cli.schema.model import FunctionSchema, OperatorName
 
 PlainValue = bool | int | float | str | None
 
@@ -30,21 +30,6 @@ class Cost:
 
     bytes: str | None = None
     flops: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What a manifest says once for all of its operators.
-
-    Args:
-        dialect: the language of its schemas.
-        arrays: of kernels that do not say whose arrays they take.
-        requires: packages that every kernel needs, beside its own.
-    """
-
-    dialect: Dialect = "strict"
-    arrays: str = ""
-    requires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +140,6 @@ class Declared:
 class OperatorDecl(Declared):
     """One operator of a manifest, with what other manifests add to it.
 
-    Its kernels are in the order of the file; those that override come first within their key.
-
     Args:
         node: the operator's entry; the first that extends it, where a dispatcher defines it.
         result_dtype: ``argument``: floating results have the dtype that all
@@ -165,13 +148,13 @@ class OperatorDecl(Declared):
     """
 
     schema: FunctionSchema
-    summary: str
-    kernels: tuple[KernelDecl, ...]
-    reference: EntryPoint | None
-    tolerance: Mapping[str, Tolerance]
-    cost: Cost
-    cases: tuple[CaseDecl, ...]
     node: Node = field(repr=False, compare=False)
+    summary: str = ""
+    kernels: tuple[KernelDecl, ...] = ()
+    reference: EntryPoint | None = None
+    tolerance: Mapping[str, Tolerance] = field(default_factory=dict)
+    cost: Cost = Cost()
+    cases: tuple[CaseDecl, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     result_dtype: str = "argument"
     is_outside: bool = False
@@ -211,10 +194,6 @@ class ExtensionDecl(Declared):
         """The place of the operator's name."""
         return self.node.span("operator")
 
-    def overrides(self, dispatch_key: str) -> bool:
-        """Whether its kernels for *dispatch_key* come before those of other manifests."""
-        return any(kernel.override for kernel in self.variants(dispatch_key))
-
 
 @dataclass(frozen=True, slots=True)
 class DisabledManifest:
@@ -234,16 +213,6 @@ class Manifest:
     """
 
     path: Path
-    version: int
     operators: tuple[OperatorDecl, ...]
     disabled: tuple[DisabledManifest, ...] = ()
     removals: tuple[Waiver, ...] = ()
-
-    @property
-    def folder(self) -> Path:
-        """The folder that its kernel files are relative to."""
-        return self.path.parent
-
-    def find(self, name: str | OperatorName) -> OperatorDecl | None:
-        """The operator whose full name is *name*."""
-        return next((operator for operator in self.operators if str(operator.name) == str(name)), None)

@@ -1,7 +1,8 @@
-"""The entries under `operators:` as values."""
+"""The entries under `operators:` as values: definitions of operators, and extensions of those of others."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,17 +14,15 @@ from c10cli.arrays.dtypes import LIBRARIES
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch.calling import check_can_dispatch
 from c10cli.document.fields import Fields
-from c10cli.document.nodes import REFUSED, Document, Node
+from c10cli.document.nodes import REFUSED, Node
 from c10cli.document.scalars import kind_name
 from c10cli.entry_points.parse import EntryPoint, parse_entry_point
-from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean
+from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
-from c10cli.manifest.model import Cost, Defaults, KernelDecl, OperatorDecl
+from c10cli.manifest.model import Cost, ExtensionDecl, KernelDecl, OperatorDecl
 from c10cli.manifest.waivers import read_waivers
-from c10cli.schema.model import Dialect, FunctionSchema
-from c10cli.schema.parser import parse_schema
-
-__all__ = ["OperatorReader", "check_schema", "read_defaults", "same_name"]
+from c10cli.schema.model import Dialect, FunctionSchema, OperatorName
+from c10cli.schema.parser import parse_name, parse_schema
 
 DEFINITION_FIELDS = (
     "schema",
@@ -42,46 +41,38 @@ _OF_EXTENSIONS = (
     ("operator", "an entry has `schema`, which defines an operator, or `operator`, which extends one"),
     ("override", "`override` belongs to an entry with `operator`, which extends an operator"),
 )
-RESULT_DTYPES = ("argument", "any")
+_OF_DEFINITIONS = tuple(
+    (name, f"`{name}` belongs to the entry that defines the operator, beside its `schema`")
+    for name in DEFINITION_FIELDS
+    if name not in (*EXTENSION_FIELDS, "schema")  # with which it were a definition
+)
 KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays")
 COST_FIELDS = ("bytes", "flops")
-
-DIALECTS: tuple[Dialect, ...] = ("strict", "torch")
+RESULT_DTYPES = ("argument", "any")
+DIALECTS = ("strict", "torch")
 
 _NAME = re.compile(r"\s*([A-Za-z_][\w.]*::[A-Za-z_][\w.]*)")
 
 
-_NO_DEFAULTS = Defaults()
-_NO_COST = Cost()
-
-
-def read_defaults(fields: Fields, root: dict[str, Any]) -> Defaults:
-    """What the manifest *root* says for all of its operators."""
-    dialect = _choice(fields, root, "dialect", "`dialect`", DIALECTS)
-    arrays = _choice(fields, root, "arrays", "`arrays`", LIBRARIES)
-    # Where the dialect is none, only that is found: torch's takes nearly all schemas.
-    is_strict = dialect == "strict" or "dialect" not in root
-    return Defaults("strict" if is_strict else "torch", arrays, _packages(fields, root, "`requires`"))
-
-
 class OperatorReader:
-    """Reads the operators of one document whose kernels are relative to *folder*."""
+    """Reads the operators of the manifest *root*, whose kernels are relative to *folder*."""
 
-    __slots__ = ("_seldom", "defaults", "document", "fields", "folder", "keys", "unread")
-
-    def __init__(self, fields: Fields, folder: Path, defaults: Defaults = _NO_DEFAULTS) -> None:
-        self.fields = fields
-        self.defaults = defaults
-        self.document: Document = fields.document
-        self.folder = folder
+    def __init__(self, fields: Fields, root: dict[str, Any], folder: Path) -> None:
+        self.fields, self.document, self.folder = fields, fields.document, folder
         self.keys = DispatchKey.known_names()
         self.unread: set[str] = set()  # the names of operators whose schema has a fault
-        self._seldom: tuple[tuple[str, Callable[[dict[str, Any], str], Any]], ...] = (
-            ("reference", self._reference),
-            ("tolerance", partial(read_tolerance, fields)),
-            ("result_dtype", self._result_dtype),
-            ("cost", self._cost),
-            ("waive", partial(read_waivers, fields)),
+        # Where the dialect is none, only that is found: torch's takes nearly all schemas.
+        dialect = _choice(fields, root, "dialect", "`dialect`", DIALECTS)
+        self.dialect: Dialect = "strict" if dialect == "strict" or "dialect" not in root else "torch"
+        self.arrays = _choice(fields, root, "arrays", "`arrays`", LIBRARIES)
+        self.requires = _packages(fields, root, "`requires`")
+        # Few of thousands of operators have one of these.
+        self._seldom: tuple[tuple[str, str, Callable[[dict[str, Any], str], Any]], ...] = (
+            ("reference", "reference", self._reference),
+            ("tolerance", "tolerance", partial(read_tolerance, fields)),
+            ("result_dtype", "result_dtype", self._result_dtype),
+            ("cost", "cost", self._cost),
+            ("waive", "waivers", partial(read_waivers, fields)),
         )
 
     def read(self, entry: dict[str, Any], index: int) -> OperatorDecl | None:
@@ -90,38 +81,67 @@ class OperatorReader:
         self.fields.check_names(entry, owner, DEFINITION_FIELDS, ("schema",), _OF_EXTENSIONS)
         schema = self._schema(entry, owner)
         summary = self.fields.line(entry, "summary", f"`summary` of {owner}") if "summary" in entry else ""
-        kernels = self.read_kernels(entry, owner) if "kernels" in entry else ()
-        # Many fields are seldom there, and a manifest may have thousands of operators.
-        found = {name: read(entry, owner) for name, read in self._seldom if name in entry}
+        kernels = self._kernels(entry, owner) if "kernels" in entry else ()
         cases = read_cases(self.fields, entry, owner, schema) if "cases" in entry else ()
+        seldom = {name: read(entry, owner) for field, name, read in self._seldom if field in entry}
         if schema is None:
             self.unread.add(owner.strip("`"))
             return None
-        return OperatorDecl(
-            schema=schema,
-            summary=summary or "",
-            kernels=kernels,
-            reference=found.get("reference"),
-            tolerance=found.get("tolerance", {}),
-            cost=found.get("cost", _NO_COST),
-            cases=cases,
-            node=Node(self.document, entry),
-            waivers=found.get("waive", ()),
-            result_dtype=found.get("result_dtype") or RESULT_DTYPES[0],
-        )
+        node = Node(self.document, entry)
+        return OperatorDecl(schema, node, summary or "", kernels, cases=cases, **seldom)
+
+    def read_extension(self, entry: dict[str, Any], index: int) -> ExtensionDecl | None:
+        """The extension that *entry* is, *index* of the manifest's; None where it names no operator."""
+        fields, name = self.fields, _parse(entry.get("operator"))
+        owner = f"`{name}`" if name else f"operator {index + 1}"
+        fields.check_names(entry, f"the extension of {owner}", EXTENSION_FIELDS, (), _OF_DEFINITIONS)
+        text = fields.text(entry, "operator", f"`operator` of {owner}")
+        if text is not None and name is None:
+            parts = "write a namespace, `::` and a base name; then, for an overload, `.` and its name"
+            alone = "write the name alone: the schema stands where the operator is defined"
+            message = f"`operator` of {owner} must be the name of an operator, such as `c10::add.out`"
+            place = fields.document.span(entry, "operator")
+            fields.report("C10E203", message, place, help=alone if "(" in text else parts)
+        kernels = self._kernels(entry, owner) if "kernels" in entry else ()
+        if "override" in entry:
+            reasons = self._overrides(entry, owner)
+            kernels = tuple(replace(k, override=reasons.get(k.dispatch_key, "")) for k in kernels)
+        cases = read_cases(fields, entry, owner, None) if "cases" in entry else ()
+        if "kernels" not in entry and "cases" not in entry:
+            message = f"the extension of {owner} has neither `kernels` nor `cases`"
+            fields.report("C10E105", message, fields.document.span(entry), help="add one of them")
+        return ExtensionDecl(name, kernels, cases, Node(fields.document, entry)) if name else None
+
+    def _overrides(self, entry: dict[str, Any], owner: str) -> dict[str, str]:
+        """Why the kernels of a dispatch key come before those of other manifests, by key."""
+        fields = self.fields
+        table = fields.mapping(entry, "override", f"`override` of {owner}") or {}
+        keys = list(entry["kernels"]) if isinstance(entry.get("kernels"), dict) else []
+        reasons = {}
+        for key in table:
+            meant = key
+            if key not in keys:
+                message = f"`override` of {owner} names `{key}`, for which this entry has no kernels"
+                todo = did_you_mean(key, keys) or "leave it out"
+                fields.report("C10E309", message, fields.document.span(table, key, "key"), help=todo)
+                meant = next(iter(near_names(key, keys)), key)
+            reason = fields.line(table, key, f"reason to override `{key}` kernels of {owner}")
+            reasons[meant] = (reason or "refused").strip()  # not empty: that it overrides is clear
+        return reasons
 
     def _reference(self, entry: dict[str, Any], owner: str) -> EntryPoint | None:
         return self._entry_point(entry, "reference", f"`reference` of {owner}")
 
     def _result_dtype(self, entry: dict[str, Any], owner: str) -> str:
-        return _choice(self.fields, entry, "result_dtype", f"`result_dtype` of {owner}", RESULT_DTYPES)
+        what = f"`result_dtype` of {owner}"
+        return _choice(self.fields, entry, "result_dtype", what, RESULT_DTYPES) or RESULT_DTYPES[0]
 
     def _schema(self, entry: dict[str, Any], owner: str) -> FunctionSchema | None:
         text = self.fields.text(entry, "schema", f"`schema` of {owner}")
         if text is None:
             return None
         try:
-            schema = parse_schema(text, self.defaults.dialect, file=self.document.file)
+            schema = parse_schema(text, self.dialect, file=self.document.file)
         except SchemaError as error:
             self.fields.findings += [self._schema_finding(entry, owner, d) for d in error.diagnostics]
             return None
@@ -143,33 +163,34 @@ class OperatorReader:
             "the schema is not in quotes, and YAML gives `#`, `:` and `,` a meaning of their own"
         )
 
-    def read_kernels(self, entry: dict[str, Any], owner: str) -> tuple[KernelDecl, ...]:
+    def _kernels(self, entry: dict[str, Any], owner: str) -> tuple[KernelDecl, ...]:
         """The kernels of an entry, by dispatch key and then best first."""
         kernels = self.fields.mapping(entry, "kernels", f"`kernels` of {owner}")
         if kernels is None:
             return ()
         node = Node(self.document, kernels)
         found: list[KernelDecl] = []
-        for key in kernels:
+        for key, value in kernels.items():
             if key not in self.keys:
                 what = f"dispatch key `{key}` of {owner}"
                 help = "give each key a kernel of its own" if "," in key else ""
                 self.fields.unknown("C10E108", what, key, self.keys, kernels, help=help)
-            found += self._candidates(node, key, owner)
+            if type(value) is list:
+                found += self._variants(node, key, owner)
+            else:
+                variant = self._variant(kernels, key, key, 0, node, owner)
+                found += [variant] if variant else []
         return tuple(found)
 
-    def _candidates(self, kernels: Node, key: str, owner: str) -> list[KernelDecl]:
-        """The variants of one dispatch key, best first."""
-        value = kernels.value[key]
-        if type(value) is not list:
-            variant = self._variant(kernels.value, key, key, 0, kernels, owner)
-            return [variant] if variant else []
-        if not value:
+    def _variants(self, kernels: Node, key: str, owner: str) -> list[KernelDecl]:
+        """The variants of a dispatch key that has a list of them, best first."""
+        entries = kernels.value[key]
+        if not entries:
             message = f"list of `{key}` kernels of {owner} is empty"
             self.fields.report("C10E106", message, kernels.span(key))
         found: list[KernelDecl] = []
-        for rank in range(len(value)):
-            variant = self._variant(value, rank, key, rank, kernels, owner)
+        for rank in range(len(entries)):
+            variant = self._variant(entries, rank, key, rank, kernels, owner)
             if variant is None:
                 continue
             first = next((other for other in found if other.name == variant.name), None)
@@ -182,43 +203,34 @@ class OperatorReader:
         self, container: Any, at: Any, key: str, rank: int, kernels: Node, owner: str
     ) -> KernelDecl | None:
         """The kernel written at *at* of *container*: an entry point or a mapping with one."""
-        value, what = container[at], f"`{key}` kernel of {owner}"
+        fields, value, what = self.fields, container[at], f"`{key}` kernel of {owner}"
         if type(value) is str:
             entry_point = self._entry_point(container, at, what)
-            options: dict[str, Any] | None = {}
-        elif type(value) is dict:
-            self.fields.check_names(value, f"the {what}", KERNEL_FIELDS, required=("kernel",))
-            entry_point = self._entry_point(value, "kernel", f"`kernel` of the {what}")
-            options = self._options(value, what)
-        else:
+            if entry_point is None:
+                return None
+            name, requires = entry_point.name, self.requires
+            return KernelDecl(key, entry_point, name, requires, None, False, rank, kernels, self.arrays)
+        if type(value) is not dict:
             if value is not REFUSED:
                 message = f"{what} must be an entry point or a mapping with one, not {kind_name(value)}"
-                self.fields.report("C10E106", message, self.fields.place(container, at))
+                fields.report("C10E106", message, fields.place(container, at))
             return None
-        if entry_point is None or options is None:
-            return None
-        return KernelDecl(
-            dispatch_key=key,
-            entry_point=entry_point,
-            name=options.get("name") or entry_point.name,
-            requires=tuple(dict.fromkeys((*self.defaults.requires, *options.get("requires", ())))),
-            cache=options.get("cache"),
-            boxed=options.get("boxed", False),
-            rank=rank,
-            node=kernels,
-            arrays=options.get("arrays") or self.defaults.arrays,
-        )
-
-    def _options(self, value: dict[str, Any], what: str) -> dict[str, Any] | None:
-        """The fields of a kernel beside its entry point; None if they leave open how it is called."""
-        requires = _packages(self.fields, value, f"`requires` of the {what}")
-        arrays = _choice(self.fields, value, "arrays", f"`arrays` of the {what}", LIBRARIES)
+        fields.check_names(value, f"the {what}", KERNEL_FIELDS, required=("kernel",))
+        entry_point = self._entry_point(value, "kernel", f"`kernel` of the {what}")
+        requires = (*self.requires, *_packages(fields, value, f"`requires` of the {what}"))
+        arrays = _choice(fields, value, "arrays", f"`arrays` of the {what}", LIBRARIES) or self.arrays
         cache = self._entry_point(value, "cache", f"`cache` of the {what}")
-        boxed = self.fields.flag(value, "boxed", f"`boxed` of the {what}", default=False)
-        name = self.fields.name(value, "name", f"`name` of the {what}")
-        if ("cache" in value and cache is None) or value.get("boxed", False) is not boxed:
+        boxed = fields.flag(value, "boxed", f"`boxed` of the {what}", default=False)
+        given = fields.name(value, "name", f"`name` of the {what}")
+        # Without these it is open how the function is called.
+        if (
+            entry_point is None
+            or ("cache" in value and cache is None)
+            or value.get("boxed", False) is not boxed
+        ):
             return None
-        return {"name": name, "requires": requires, "cache": cache, "boxed": boxed, "arrays": arrays}
+        name, requires = given or entry_point.name, tuple(dict.fromkeys(requires))
+        return KernelDecl(key, entry_point, name, requires, cache, boxed, rank, kernels, arrays)
 
     def _entry_point(self, container: Any, key: Any, what: str) -> EntryPoint | None:
         text = self.fields.text(container, key, what)
@@ -231,9 +243,7 @@ class OperatorReader:
             return None
 
     def _cost(self, entry: dict[str, Any], owner: str) -> Cost:
-        cost = self.fields.mapping(entry, "cost", f"`cost` of {owner}")
-        if cost is None:
-            return Cost()
+        cost = self.fields.mapping(entry, "cost", f"`cost` of {owner}") or {}
         self.fields.check_names(cost, f"the cost of {owner}", COST_FIELDS)
         found = {}
         for name in COST_FIELDS:
@@ -252,6 +262,20 @@ def same_name(variant: KernelDecl, first: KernelDecl, owner: str) -> Diagnostic:
         notes=(f"the first is at {first.span}",),
         help="give one of them a `name:` of its own",
     )
+
+
+def is_extension(entry: dict[str, Any]) -> bool:
+    """Whether an entry without `schema` is meant to extend an operator; `operator` may be misspelt."""
+    if "schema" in entry:
+        return False
+    unknown = [name for name in entry if name not in OPERATOR_FIELDS]
+    return "operator" in entry or any("operator" in near_names(name, OPERATOR_FIELDS)[:1] for name in unknown)
+
+
+def _parse(text: object) -> OperatorName | None:
+    with contextlib.suppress(SchemaError):
+        return parse_name(text) if isinstance(text, str) else None
+    return None
 
 
 def _owner(entry: dict[str, Any], index: int) -> str:

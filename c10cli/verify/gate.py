@@ -10,7 +10,7 @@ from typing import Any
 from c10cli.errors import Diagnostic, in_order
 from c10cli.jobs.child import Ended, run_items
 from c10cli.jobs.fingerprint import fingerprint
-from c10cli.manifest.checks import CheckResult, check_operator
+from c10cli.manifest.checks import Skipped, check_operator
 from c10cli.manifest.link import LinkedOperator, Variant, link_manifest
 from c10cli.manifest.load import load_manifest
 from c10cli.manifest.model import KernelDecl, Manifest
@@ -128,23 +128,24 @@ class _Faults:
 
 def _check_sources(validation: Validation, manifest: Manifest) -> _Faults:
     """Make the checks that import nothing."""
-    checked, faults = CheckResult(), _Faults()
+    skipped: list[Skipped] = []
+    faults = _Faults()
     for operator in manifest.operators:
-        seen = len(checked.diagnostics)
-        check_operator(operator, checked)
-        found = {str(finding.span) for finding in checked.diagnostics[seen:]}
+        findings, unchecked = check_operator(operator)
+        validation.diagnostics += findings
+        skipped += unchecked
+        found = {str(finding.span) for finding in findings}
         places = {place for kernel in operator.kernels for place in _places(kernel)}
         faults.places.update(found & places)
         if found - places:
             faults.operators.add(str(operator.name))
-    validation.diagnostics += checked.diagnostics
-    unseen = {str(s.entry_point.span) for s in checked.skipped}
+    unseen = {str(s.entry_point.span) for s in skipped}
     kernels = [kernel for operator in manifest.operators for kernel in operator.kernels]
     validation.operators = len(manifest.operators)
     validation.kernels = len(kernels)
     validation.static = sum(not unseen & _places(kernel) for kernel in kernels)
     validation.skipped += [
-        SkippedCheck(s.operator, "", s.entry_point.text, "static", s.reason) for s in checked.skipped
+        SkippedCheck(s.operator, "", s.entry_point.text, "static", s.reason) for s in skipped
     ]
     return faults
 

@@ -1,9 +1,10 @@
 import sys
 import textwrap
+from typing import NamedTuple
 
 import pytest
 
-from c10cli.manifest.checks import check_manifest, check_operator
+from c10cli.manifest.checks import check_operator
 from c10cli.manifest.load import require_manifest
 
 KERNELS = """\
@@ -29,6 +30,11 @@ NUMBER = 3
 """
 
 
+class Checked(NamedTuple):
+    diagnostics: list
+    skipped: list
+
+
 @pytest.fixture
 def check(tmp_path):
     """The static checks of one operator with *fields* under it."""
@@ -40,7 +46,8 @@ def check(tmp_path):
         path = tmp_path / "registry.yaml"
         body = textwrap.indent(textwrap.dedent(fields), "    ")
         path.write_text(f'version: 1\noperators:\n  - schema: "{schema}"\n{body}', encoding="utf-8")
-        return check_manifest(require_manifest(path))
+        (operator,) = require_manifest(path).operators
+        return Checked(*check_operator(operator))
 
     return run
 
@@ -191,12 +198,6 @@ def test_findings_of_an_operator_are_in_order_of_position(check):
     assert [finding.span.line for finding in result.diagnostics] == [4, 5, 6]
 
 
-def test_one_operator_alone(check, tmp_path):
-    check("kernels: {CPU: k.py:one}\n")
-    (operator,) = require_manifest(tmp_path / "registry.yaml").operators
-    assert len(check_operator(operator).diagnostics) == 1
-
-
 def test_the_findings_of_the_file_that_defines_come_before_those_of_one_that_extends(check, tmp_path):
     (tmp_path / "base.yaml").write_text(
         'version: 1\noperators: [{schema: "c10::f(Tensor x, int y=1) -> Tensor",\n\n\n\n'
@@ -210,7 +211,7 @@ def test_the_findings_of_the_file_that_defines_come_before_those_of_one_that_ext
     )
     found = [
         (d.code, d.span.file.rpartition("/")[2], d.span.line)
-        for d in check_manifest(require_manifest(path)).diagnostics
+        for d in check_operator(require_manifest(path).operators[0])[0]
     ]
     assert found == [
         ("C10E305", "base.yaml", 6),

@@ -21,13 +21,6 @@ def manifest(tmp_path):
     return require_manifest(path)
 
 
-def test_operators_are_found_by_their_full_name(manifest):
-    first, second = manifest.operators
-    assert manifest.find("c10::f") is first
-    assert manifest.find(second.name) is second
-    assert manifest.find("c10::g") is None
-
-
 def test_kernels_by_dispatch_key(manifest):
     operator = manifest.operators[0]
     assert operator.dispatch_keys == ("CPU", "Meta")

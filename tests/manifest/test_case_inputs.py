@@ -2,7 +2,7 @@ import textwrap
 
 import pytest
 
-from c10cli.manifest.checks import check_manifest
+from c10cli.manifest.checks import check_operator
 from c10cli.manifest.load import require_manifest
 
 SCHEMA = (
@@ -22,7 +22,8 @@ def check(tmp_path):
         text = f'version: 1\noperators:\n  - schema: "{SCHEMA}"\n    cases:\n      - {case}\n'
         path = tmp_path / "registry.yaml"
         path.write_text(textwrap.dedent(text), encoding="utf-8")
-        return check_manifest(require_manifest(path)).diagnostics
+        (operator,) = require_manifest(path).operators
+        return check_operator(operator)[0]
 
     return run
 
