@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from c10cli.bench.result import CaseResult, Skipped
+from c10cli.dispatch.names import matches_name
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
@@ -84,12 +84,12 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Collectio
             have one id.
     """
     known = find_cases(registry)
-    idle = [pattern for pattern in select if not any(_matches(identity, pattern) for identity in known)]
+    idle = [pattern for pattern in select if not any(matches_name(identity, [pattern]) for identity in known)]
     if idle or not known:
         raise _nothing_selected(idle, known)
     cases, skipped = {}, {}
     for identity, case in known.items():
-        if identity in done or not (not select or any(_matches(identity, pattern) for pattern in select)):
+        if identity in done or not matches_name(identity, select):
             continue
         reason = _skip_reason(case.variant)
         if reason:
@@ -107,14 +107,6 @@ def _skip_reason(variant: Variant) -> str:
     if not device.available:
         return device.reason
     return variant.reason if variant.missing else ""
-
-
-def _matches(identity: str, pattern: str) -> bool:
-    """Whether *pattern* is a part of the id, or, with `*` or `?`, a pattern for all of it."""
-    if "*" in pattern or "?" in pattern:
-        # Brackets are part of an id (`small[rows=4]`), not a set of characters.
-        return fnmatch.fnmatchcase(identity, pattern.replace("[", "[[]"))
-    return pattern in identity
 
 
 def _nothing_selected(idle: Sequence[str], known: Iterable[str]) -> BenchError:

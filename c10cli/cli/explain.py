@@ -7,7 +7,6 @@ beside each variant, and the kernel is what the operator's own table serves.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,11 @@ from c10cli.cli.options import command as c10_command
 from c10cli.cli.session import Session, stdout_to_stderr
 from c10cli.cli.show import fact_lines, variant_dict
 from c10cli.describe import describe
-from c10cli.errors import CODES, C10Error, DispatchError, InternalError, NoKernelError, did_you_mean
+from c10cli.errors import CODES, C10Error, DispatchError, InternalError, NoKernelError, Span, did_you_mean
 from c10cli.schema import types as schema_types
 
 if TYPE_CHECKING:
-    from c10cli.manifest.link import LinkedOperator, Variant
+    from c10cli.manifest.link import LinkedOperator
 
 _PAGES = Path(__file__).parents[1] / "explanations"
 # No operator has a name of digits alone; one called `e204` is found by its whole name.
@@ -53,13 +52,14 @@ def command(session: Session, call: OperatorCall) -> int:
     c10 explain softmax --key CUDA
     c10 explain C10E403
     """
-    lookup = _look_up(call)
+    shown, error = _explain(call)
     if session.is_json:
-        session.echo_json("c10.explain/1", **_as_dict(lookup))
+        source = (shown["key_from"] or "").replace("`", "")
+        session.echo_json("c10.explain/1", **{**shown, "key_from": source or None})
     else:
-        session.echo("\n".join(_lines(lookup)))
-    if lookup.error is not None:
-        raise lookup.error
+        session.echo("\n".join(_lines(shown, call.linked.decl.schema_span)))
+    if error is not None:
+        raise error
     return 0
 
 
@@ -93,118 +93,72 @@ def read_page(code: str) -> str:
     return (_PAGES / f"{code}.md").read_text(encoding="utf-8").rstrip("\n")
 
 
-@dataclass
-class _Lookup:
-    """What decides which kernel a call gets.
-
-    Args:
-        rule: how the dispatch key is found.
-        arguments: what is shown of each; None: none were given.
-        source: the argument, or the element of one, that gave *key*; or the option.
-        key: None where no tensor was given.
-        error: what the call would end with before its kernel runs.
-        import_error: why the kernel cannot be imported and bound, if so.
-    """
-
-    call: OperatorCall
-    rule: str
-    arguments: list[dict[str, Any]] | None = None
-    source: str = ""
-    key: str | None = None
-    error: C10Error | None = None
-    import_error: C10Error | None = None
-
-    @property
-    def linked(self) -> LinkedOperator:
-        return self.call.linked
-
-    @property
-    def keys(self) -> list[str]:
-        """The keys that have variants, that of the call first."""
-        return sorted(self.linked.variants, key=lambda key: key != self.key)
-
-    def variants(self, key: str | None) -> tuple[Variant, ...]:
-        """The variants of *key*; where one is asked for by name, their reasons are that."""
-        found, asked = self.linked.variants.get(key or "", ()), self.call.variant
-        if key != self.key or asked is None:
-            return found
-        passed_over = f"`{asked}` is asked for with --variant"
-        return tuple(
-            replace(v, taken=True, reason="asked for with --variant")
-            if v.kernel.name == asked
-            else replace(v, taken=False, reason=v.reason if v.missing else passed_over)
-            for v in found
-        )
-
-    def serving(self, key: str | None) -> Variant | None:
-        return next((variant for variant in self.variants(key) if variant.taken), None)
-
-    def why_not(self, key: str) -> str:
-        """Why there is no call with *key*: no such tensors here, or those given have another key."""
-        elsewhere = ""
-        if self.key not in (None, key):
-            asked = self.arguments is None
-            elsewhere = f"{self.key} is asked for" if asked else f"{self.source} is on {self.key}"
-        return self.linked.device(key).reason or elsewhere
-
-
-def _look_up(call: OperatorCall) -> _Lookup:
-    """Everything that decides the lookup of *call*, or of any call where it has no arguments.
+def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
+    """What decides which kernel *call* gets, as JSON-ready data; what it would end with before that runs.
 
     Raises:
         C10Error: the arguments cannot be bound, or there is no such variant; there is nothing to explain.
     """
-    call.variant_for(call.key or "CPU")
-    is_plain = schema_types.is_tensor(call.linked.handle.calling().dispatch_argument().type)
-    rule = "the first argument of type Tensor"
-    if not is_plain:
-        rule = "the first tensor of the lists and optionals, since no argument is a plain Tensor"
-    lookup = _Lookup(call, rule)
-    if call.positional or call.keywords:
-        _look_at_arguments(lookup)
-    elif call.key or call.variant:
-        _look_at_options(lookup, call.key or "CPU")
-    else:
-        names = call.linked.handle.calling().dispatch_arguments()
-        lookup.source = " or ".join(f"`{argument.name}`" for argument in names)
-    if isinstance(lookup.error, NoKernelError):
-        lookup.error = with_variants(lookup.error, call.linked)
-    serving = lookup.serving(lookup.key)
-    if serving:
-        with stdout_to_stderr():
-            try:
-                call.linked.bind(serving.kernel)
-            except C10Error as error:
-                lookup.import_error = error
-    lookup.error = lookup.error or lookup.import_error
-    return lookup
-
-
-def _look_at_options(lookup: _Lookup, key: str) -> None:
     from c10cli.arrays.keys import DispatchKey
 
-    lookup.key, lookup.source, lookup.rule = key, lookup.call.key_source, "as no arguments are given"
-    table = lookup.linked.handle.table()
-    if lookup.call.variant is None and table.serving(DispatchKey(key)) is None:
-        lookup.error = table.no_kernel(DispatchKey(key), f"lookup of {lookup.linked.decl.name}")
+    linked, calling, table = call.linked, call.linked.handle.calling(), call.linked.handle.table()
+    call.variant_for(call.key or "CPU")
+    rule = "the first argument of type Tensor"
+    if not schema_types.is_tensor(calling.dispatch_argument().type):
+        rule = "the first tensor of the lists and optionals, since no argument is a plain Tensor"
+    key, source, error = call.key or ("CPU" if call.variant else None), call.key_source, None
+    arguments, elsewhere = None, f"{key} is asked for" if key else ""
+    if call.positional or call.keywords:
+        arguments, source, key, error = _explain_arguments(call)
+        elsewhere = f"{source} is on {key}" if key else ""
+    elif key is None:
+        source = " or ".join(f"`{argument.name}`" for argument in calling.dispatch_arguments())
+    else:
+        rule = "as no arguments are given"
+        if call.variant is None and table.serving(DispatchKey(key)) is None:
+            error = table.no_kernel(DispatchKey(key), f"lookup of {linked.decl.name}")
+    keys = sorted(linked.variants, key=lambda other: other != key)
+    entries = [_explain_key(call, other, other == key, elsewhere) for other in keys]
+    variants = entries[0]["variants"] if entries and entries[0]["key"] == key else ()
+    kernel = next((variant for variant in variants if variant["taken"]), None)
+    if kernel:
+        refused = _import_error(linked, keys[0], kernel["name"])
+        fault = refused.diagnostics[0].message if refused else None
+        kernel = {**kernel, "fault": fault, "importable": refused is None}
+        error = error or refused
+    if isinstance(error, NoKernelError):
+        error = with_variants(error, linked)
+    return {
+        "name": str(linked.decl.name),
+        "schema": str(linked.decl.schema),
+        "arguments": arguments,
+        "key": key,
+        "key_from": source or None,
+        "key_rule": rule,
+        "kernel": kernel,
+        "table": entries,
+        "error": error.diagnostics[0].as_dict() if error else None,
+    }, error
 
 
-def _look_at_arguments(lookup: _Lookup) -> None:
+def _explain_arguments(call: OperatorCall) -> tuple[list[dict[str, Any]], str, str | None, C10Error | None]:
+    """The arguments; the one, or the element of one, that gives the dispatch key; that; what is wrong."""
     from c10cli.arrays.tensor_types import key_of
     from c10cli.cli.shell_values import bind_values, place_values
 
-    call, handle = lookup.call, lookup.linked.handle
+    handle, source, name = call.linked.handle, "", None
+    error: C10Error | None = None
     arguments = bind_values(call)
     try:
         arguments = place_values(call, arguments)
-    except DispatchError as error:
-        lookup.error = error
+    except DispatchError as refused:
+        error = refused
     # Where this machine makes no tensors of the key that is asked for, arrays of NumPy stand for them.
-    stand_in = call.key if lookup.error else None
+    stand_in = call.key if error else None
     positional = call.linked.decl.schema.positional[: len(call.positional)]
     given = {*(argument.name for argument in positional), *call.keywords}
-    lookup.arguments = [
-        {**_argument(name, value, stand_in), "default": name not in given}
+    shown = [
+        {**_explain_argument(name, value, stand_in), "default": name not in given}
         for name, value in arguments.items()
     ]
     try:
@@ -212,14 +166,15 @@ def _look_at_arguments(lookup: _Lookup) -> None:
         key = key_of(tensor)
         if key is None:
             raise handle.calling().not_a_tensor(tensor)
-        lookup.source, lookup.key = _source(lookup.linked, arguments, tensor), stand_in or key.name
-        if call.variant is None and lookup.error is None:
+        source, name = _source(call.linked, arguments, tensor), stand_in or key.name
+        if call.variant is None and error is None:
             handle.table().entry_for(tensor)
-    except C10Error as error:
-        lookup.error = lookup.error or error
+    except C10Error as refused:
+        error = error or refused
+    return shown, source, name, error
 
 
-def _argument(name: str, value: Any, stand_in: str | None) -> dict[str, Any]:
+def _explain_argument(name: str, value: Any, stand_in: str | None) -> dict[str, Any]:
     """An argument with dtype and shape, or type, and the keys of its tensors; never its contents."""
     from c10cli.arrays.tensor_types import key_of, tensors_of
 
@@ -243,23 +198,43 @@ def _source(linked: LinkedOperator, arguments: dict[str, Any], tensor: Any) -> s
     raise InternalError("the tensor that decides is no argument")
 
 
-def _lines(lookup: _Lookup) -> list[str]:
-    decl, key, arguments = lookup.linked.decl, lookup.key, lookup.arguments
-    lines = [str(decl.schema), f"  declared at {decl.schema_span}"]
-    if arguments is not None:
-        width = max(len(a["name"]) for a in arguments)
-        lines += ["", "Arguments", *(_argument_line(a, width) for a in arguments)]
-    lines += ["", f"Dispatch key: {key or ('that of the tensors given' if arguments is None else 'none')}"]
-    lines.append(f"  from {lookup.source}, {lookup.rule}" if lookup.source else f"  from {lookup.rule}")
+def _explain_key(call: OperatorCall, key: str, is_chosen: bool, elsewhere: str) -> dict[str, Any]:
+    """The variants of *key* with their reasons, and why the call does not come to them."""
+    variants = [variant_dict(variant) for variant in call.linked.variants[key]]
+    for variant in variants if is_chosen and call.variant else ():
+        variant["taken"] = variant["name"] == call.variant
+        if variant["taken"]:
+            variant["reason"] = "asked for with --variant"
+        elif not call.linked.variant(key, variant["name"]).missing:
+            variant["reason"] = f"`{call.variant}` is asked for with --variant"
+    serves = next((variant["name"] for variant in variants if variant["taken"]), None)
+    reason = call.linked.device(key).reason or (None if is_chosen else elsewhere or None)
+    return {"key": key, "serves": serves, "reason": reason, "variants": variants}
+
+
+def _import_error(linked: LinkedOperator, key: str, variant: str) -> C10Error | None:
+    with stdout_to_stderr():
+        try:
+            linked.bind(linked.variant(key, variant).kernel)
+        except C10Error as error:
+            return error
+    return None
+
+
+def _lines(shown: dict[str, Any], declared: Span) -> list[str]:
+    key, arguments, table = shown["key"], shown["arguments"] or (), shown["table"]
+    lines = [shown["schema"], f"  declared at {declared}"]
+    if arguments:
+        width = max(len(argument["name"]) for argument in arguments)
+        lines += ["", "Arguments", *(_argument_line(argument, width) for argument in arguments)]
+    lines += ["", f"Dispatch key: {key or ('none' if arguments else 'that of the tensors given')}"]
+    lines.append(f"  from {', '.join(text for text in (shown['key_from'], shown['key_rule']) if text)}")
     if key is None:
-        for declared in lookup.keys:
-            lines += ["", *_key_lines(lookup, declared)]
-        return lines if lookup.keys else [*lines, "", "No kernels"]
-    lines += ["", *_kernel_lines(lookup, key)]
-    others = [other for other in lookup.keys if other != key]
-    if others:
-        lines += ["", "Other keys", *(f"  {_other_key(lookup, other)}" for other in others)]
-    return lines
+        lines += ["", "No kernels"] if not table else []
+        return lines + [line for entry in table for line in ("", *_key_lines(entry))]
+    lines += ["", *_kernel_lines(shown)]
+    others = [entry for entry in table if entry["key"] != key]
+    return lines + (["", "Other keys", *(f"  {_other_key(entry)}" for entry in others)] if others else [])
 
 
 def _argument_line(argument: dict[str, Any], width: int) -> str:
@@ -268,64 +243,36 @@ def _argument_line(argument: dict[str, Any], width: int) -> str:
     return f"  {argument['name']:{width}}  {argument['value']}{keys}{default}"
 
 
-def _kernel_lines(lookup: _Lookup, key: str) -> list[str]:
+def _kernel_lines(shown: dict[str, Any]) -> list[str]:
     """The kernel of the call with all about it, then the other variants of its key."""
-    serving, refused = lookup.serving(key), lookup.import_error
-    lines = [f"No kernel serves {key}" if lookup.variants(key) else f"No kernel is declared for {key}"]
-    if serving is not None:
-        used = (
-            f"cannot be used: {refused.diagnostics[0].message}"
-            if refused
-            else "imported, and fits the schema"
-        )
-        facts = dict.fromkeys([f"taken: {serving.reason}", *fact_lines(serving.kernel), used])
-        lines = [f"Kernel: {serving.kernel.name}  {serving.kernel.entry_point.text}"]
-        lines += [f"  {fact}" for fact in facts]
-        if lookup.why_not(key):
-            lines.append(f"  cannot be called here: {lookup.why_not(key)}")
-    others = [variant for variant in lookup.variants(key) if not variant.taken]
-    if others:
-        title = "Other variants" if serving else "Variants"
-        lines += ["", f"{title} for {key}", *(f"  {_variant_line(variant)}" for variant in others)]
-    return lines
+    key, kernel = shown["key"], shown["kernel"]
+    entry = next((entry for entry in shown["table"] if entry["key"] == key), None)
+    if entry is None:
+        return [f"No kernel is declared for {key}"]
+    lines = [f"No kernel serves {key}"]
+    if kernel:
+        lines = [f"Kernel: {kernel['name']}  {kernel['kernel']}", f"  taken: {kernel['reason']}"]
+        lines += [f"  {fact}" for fact in fact_lines(kernel)]
+        lines += ["  imported, and fits the schema"] if kernel["importable"] else []
+        lines += [f"  cannot be called here: {entry['reason']}"] if entry["reason"] else []
+    others = [variant for variant in entry["variants"] if not variant["taken"]]
+    title = f"{'Other variants' if kernel else 'Variants'} for {key}"
+    return lines + (["", title, *(f"  {_variant_line(variant)}" for variant in others)] if others else [])
 
 
-def _variant_line(variant: Variant) -> str:
-    return f"{variant.kernel.name}  {variant.kernel.entry_point.text}: {variant.reason}"
+def _variant_line(variant: dict[str, Any]) -> str:
+    return f"{variant['name']}  {variant['kernel']}: {variant['reason']}"
 
 
-def _key_lines(lookup: _Lookup, key: str) -> list[str]:
+def _key_lines(entry: dict[str, Any]) -> list[str]:
     """A key of the table alone, with all of its variants."""
-    serving, reason = lookup.serving(key), lookup.why_not(key)
-    head = f"{key}  served by {serving.kernel.name if serving else 'none'}"
-    head += f"  (no tensors here: {reason})" if reason else ""
-    return [head, *(f"  {'*' if v.taken else ' '} {_variant_line(v)}" for v in lookup.variants(key))]
+    reason = f"  (no tensors here: {entry['reason']})" if entry["reason"] else ""
+    head = f"{entry['key']}  served by {entry['serves'] or 'none'}{reason}"
+    return [head, *(f"  {'*' if v['taken'] else ' '} {_variant_line(v)}" for v in entry["variants"])]
 
 
-def _other_key(lookup: _Lookup, key: str) -> str:
-    serving, reason = lookup.serving(key), lookup.why_not(key)
-    if serving:
-        return f"{key}: {reason}; `{serving.kernel.name}` would serve it"
-    why = "; ".join(f"`{variant.kernel.name}` {variant.reason}" for variant in lookup.variants(key))
-    return f"{key}: {reason}, and nothing would serve it: {why}"
-
-
-def _as_dict(lookup: _Lookup) -> dict[str, object]:
-    decl, serving, error = lookup.linked.decl, lookup.serving(lookup.key), lookup.error
-    table = []
-    for key in lookup.keys:
-        serves = lookup.serving(key)
-        variants = [variant_dict(variant) for variant in lookup.variants(key)]
-        name, reason = serves.kernel.name if serves else None, lookup.why_not(key) or None
-        table.append({"key": key, "serves": name, "reason": reason, "variants": variants})
-    return {
-        "name": str(decl.name),
-        "schema": str(decl.schema),
-        "arguments": lookup.arguments,
-        "key": lookup.key,
-        "key_from": lookup.source.replace("`", "") or None,
-        "key_rule": lookup.rule,
-        "kernel": serving and {**variant_dict(serving), "importable": lookup.import_error is None},
-        "table": table,
-        "error": error.diagnostics[0].as_dict() if error else None,
-    }
+def _other_key(entry: dict[str, Any]) -> str:
+    if entry["serves"]:
+        return f"{entry['key']}: {entry['reason']}; `{entry['serves']}` would serve it"
+    why = "; ".join(f"`{variant['name']}` {variant['reason']}" for variant in entry["variants"])
+    return f"{entry['key']}: {entry['reason']}, and nothing would serve it: {why}"

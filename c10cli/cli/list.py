@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 import sys
 
 import click
 
 from c10cli.cli.options import command as c10_command, complete_operator
 from c10cli.cli.session import Session
+from c10cli.dispatch.names import matches_name
 from c10cli.errors import Diagnostic, did_you_mean
 from c10cli.manifest.model import OperatorDecl
 
@@ -22,7 +22,8 @@ def command(session: Session, pattern: str | None) -> int:
     a pattern for the whole name.  No kernel is imported.
     """
     manifest = session.manifest()
-    operators = [o for o in manifest.operators if pattern is None or _matches(str(o.name), pattern)]
+    patterns = [] if pattern is None else [pattern]
+    operators = [o for o in manifest.operators if matches_name(str(o.name), patterns)]
     operators.sort(key=lambda operator: str(operator.name))
     if session.is_json:
         session.echo_json(
@@ -43,32 +44,21 @@ def command(session: Session, pattern: str | None) -> int:
     return 4
 
 
-def _matches(name: str, pattern: str) -> bool:
-    if any(mark in pattern for mark in "*?["):
-        return fnmatch.fnmatchcase(name, pattern) or fnmatch.fnmatchcase(name.partition("::")[2], pattern)
-    return pattern in name
-
-
 def _lines(operators: list[OperatorDecl]) -> list[str]:
     """Aligned columns: name, keys, the rest of the schema; cut at the terminal's edge, elsewhere whole."""
     names = [str(operator.name) for operator in operators]
     keys = [" ".join(operator.dispatch_keys) or "-" for operator in operators]
     name_width, key_width = max(map(len, names), default=0), max(map(len, keys), default=0)
-    width = _terminal_width()
+    width = 0
+    if sys.stdout.isatty():
+        import shutil  # as slow to import as reading a small manifest
+
+        width = shutil.get_terminal_size().columns
     lines = []
     for name, key, operator in zip(names, keys, operators, strict=True):
         line = f"{name:<{name_width}}  {key:<{key_width}}  {str(operator.schema)[len(name) :]}"
         lines.append(f"{line[: width - 1]}…" if 0 < width < len(line) else line)
     return lines
-
-
-def _terminal_width() -> int:
-    """The width of the terminal; 0 off a terminal."""
-    if not sys.stdout.isatty():
-        return 0
-    import shutil  # as slow to import as reading a small manifest
-
-    return shutil.get_terminal_size().columns
 
 
 def _as_dict(operator: OperatorDecl) -> dict[str, object]:

@@ -11,7 +11,7 @@ from c10cli.cli.session import Session, short_path
 from c10cli.entry_points.definitions import Definition, Missing, definition_of
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.manifest.link import LinkedOperator, Variant
-from c10cli.manifest.model import CaseDecl, KernelDecl, OperatorDecl
+from c10cli.manifest.model import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument
 
 
@@ -41,7 +41,11 @@ def _lines(linked: LinkedOperator) -> list[str]:
     for key, variants in linked.variants.items():
         device = linked.device(key)
         lines.append(f"  {key}" + ("" if device.available else f"  (no tensors here: {device.reason})"))
-        lines += [f"    {line}" for variant in variants for line in _variant_lines(variant)]
+        for variant in variants:
+            mark, status = ("*", "registered") if variant.taken else (" ", "not registered")
+            lines.append(f"    {mark} {variant.kernel.name}  {variant.kernel.entry_point.text}")
+            facts = [f"{status}: {variant.reason}", *fact_lines(variant_dict(variant))]
+            lines += [f"        {fact}" for fact in facts]
     lines += [] if linked.variants else ["  no kernels"]
     lines += ["", "Reference", *(f"  {line}" for line in _reference_lines(decl))]
     lines += ["", "Cost", *(f"  {line}" for line in _cost_lines(decl))]
@@ -59,31 +63,9 @@ def _deciding(linked: LinkedOperator) -> str:
     return ", then ".join(f"`{a.name}`" for a in linked.handle.calling().dispatch_arguments())
 
 
-def _variant_lines(variant: Variant) -> list[str]:
-    """The variant, `*` for the registered one; the reason; what is known of it."""
-    kernel = variant.kernel
-    mark, status = ("*", "registered") if variant.taken else (" ", "not registered")
-    facts = [f"{status}: {variant.reason}", *fact_lines(kernel)]
-    return [f"{mark} {kernel.name}  {kernel.entry_point.text}", *(f"    {fact}" for fact in facts)]
-
-
-def fact_lines(kernel: KernelDecl) -> list[str]:
-    """What a kernel needs and where it is declared; where it is defined, as far as its source tells."""
-    package = _package(kernel.entry_point)
-    facts = [
-        f"of package `{package}`" if package else "",
-        f"needs {', '.join(kernel.requires)}" if kernel.requires else "",
-        f"cache {kernel.cache.text}" if kernel.cache else "",
-        "boxed" if kernel.boxed else "",
-        f"declared at {kernel.span}",
-    ]
-    return ["; ".join(fact for fact in facts if fact), *_definition_lines(kernel.entry_point)]
-
-
 def variant_dict(variant: Variant) -> dict[str, Any]:
-    """A variant as JSON-ready data."""
-    kernel, found = variant.kernel, _definition(variant.kernel.entry_point)
-    definition = found if isinstance(found, Definition) else None
+    """A variant as JSON-ready data, which `fact_lines` prints."""
+    kernel = variant.kernel
     return {
         "name": kernel.name,
         "kernel": kernel.entry_point.text,
@@ -93,43 +75,48 @@ def variant_dict(variant: Variant) -> dict[str, Any]:
         "requires": list(kernel.requires),
         "cache": kernel.cache.text if kernel.cache else None,
         "boxed": kernel.boxed,
-        "package": _package(kernel.entry_point) or None,
+        "package": (kernel.entry_point.module or "").partition(".")[0] or None,
         "file": kernel.span.file,
         "line": kernel.span.line,
-        "source": str(short_path(definition.path)) if definition else None,
-        "source_line": definition.line if definition else None,
-        "doc": definition.summary if definition else None,
-        "fault": found.message if isinstance(found, Missing) else None,
+        "column": kernel.span.column,
+        **_definition(kernel.entry_point),
     }
 
 
-def _package(entry_point: EntryPoint) -> str:
-    """The installed package that a function is in; empty for a file of the registry."""
-    return (entry_point.module or "").partition(".")[0]
+def fact_lines(variant: dict[str, Any]) -> list[str]:
+    """What a variant needs and where it is declared; where it is defined, or why it cannot be used."""
+    facts = [
+        f"of package `{variant['package']}`" if variant["package"] else "",
+        f"needs {', '.join(variant['requires'])}" if variant["requires"] else "",
+        f"cache {variant['cache']}" if variant["cache"] else "",
+        "boxed" if variant["boxed"] else "",
+        f"declared at {variant['file']}:{variant['line']}:{variant['column']}",
+    ]
+    return ["; ".join(fact for fact in facts if fact), *_definition_lines(variant)]
 
 
-def _definition(entry_point: EntryPoint) -> Definition | Missing | None:
+def _definition(entry_point: EntryPoint) -> dict[str, Any]:
+    """Where the source defines a function, and what its docstring says; or why it is not there."""
     found = definition_of(entry_point)
-    if isinstance(found, Definition):
-        # An installed module that only hands a name on is not where it is defined.
-        return found if entry_point.path or found.kind != "unknown" else None
-    return found if isinstance(found, Missing) and entry_point.path else None
+    shown: dict[str, Any] = {"source": None, "source_line": None, "doc": None, "fault": None}
+    if isinstance(found, Missing) and entry_point.path:
+        shown["fault"] = found.message
+    # An installed module that only hands a name on is not where it is defined.
+    if isinstance(found, Definition) and (entry_point.path or found.kind != "unknown"):
+        shown |= {"source": str(short_path(found.path)), "source_line": found.line, "doc": found.summary}
+    return shown
 
 
-def _definition_lines(entry_point: EntryPoint) -> list[str]:
-    found = _definition(entry_point)
-    if isinstance(found, Missing):
-        return [f"cannot be used: {found.message}"]
-    if found is None:
-        return []
-    said = f": {found.summary}" if found.summary else ""
-    return [f"defined at {short_path(found.path)}:{found.line}{said}"]
+def _definition_lines(shown: dict[str, Any]) -> list[str]:
+    said = f": {shown['doc']}" if shown["doc"] else ""
+    defined = [f"defined at {shown['source']}:{shown['source_line']}{said}"] if shown["source"] else []
+    return [*defined, f"cannot be used: {shown['fault']}"] if shown["fault"] else defined
 
 
 def _reference_lines(decl: OperatorDecl) -> list[str]:
     if decl.reference is None:
         return ["none"]
-    lines = [decl.reference.text, *(f"  {line}" for line in _definition_lines(decl.reference))]
+    lines = [decl.reference.text, *(f"  {line}" for line in _definition_lines(_definition(decl.reference)))]
     return lines + [f"  {dtype}: rtol {t.rtol:g}, atol {t.atol:g}" for dtype, t in decl.tolerance.items()]
 
 

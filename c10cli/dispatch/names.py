@@ -1,7 +1,8 @@
-"""Operator names as people type them: which operator is meant."""
+"""Operator names as people type them: which operator is meant, or which ones."""
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Sequence
 
 from c10cli.errors import AmbiguousOverloadError, Diagnostic, UnknownOperatorError, near_names
@@ -73,3 +74,18 @@ def _unknown(text: str, known: Sequence[OperatorName]) -> UnknownOperatorError |
         operator=text,
         near=tuple(near),
     )
+
+
+def matches_name(name: str, patterns: Sequence[str]) -> bool:
+    """Whether one of *patterns*, if any, is a part of *name*, or, with `*` or `?`, fits all of it.
+
+    The namespace may be left out; brackets are characters like others.
+    """
+    return not patterns or any(_matches(name, pattern) for pattern in patterns)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    if "*" not in pattern and "?" not in pattern:
+        return pattern in name
+    whole = pattern.replace("[", "[[]")
+    return any(fnmatch.fnmatchcase(part, whole) for part in (name, name.partition("::")[2]))

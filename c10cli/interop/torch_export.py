@@ -21,8 +21,8 @@ from typing import Any
 from c10cli import __version__
 from c10cli.arrays.devices import is_installed
 from c10cli.describe import error_text
+from c10cli.dispatch.names import matches_name
 from c10cli.errors import Diagnostic, RegistrationError, ReportError, SchemaError
-from c10cli.interop.torch_import import matches_name
 from c10cli.interop.torch_kernel import make_torch_kernel
 from c10cli.manifest.discover import shipped_registry
 from c10cli.manifest.link import LinkedOperator, Registry, Variant

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from c10cli import __version__
 from c10cli.arrays.devices import is_installed
+from c10cli.dispatch.names import matches_name
 from c10cli.document.native_functions import NativeFunction, read_native_functions
 from c10cli.document.source import load_document
 from c10cli.errors import CODES, Diagnostic, ManifestError, SchemaError
@@ -177,17 +177,6 @@ def _read(text: str) -> FunctionSchema | str:
         return "`...` among arguments or returns"
     fault = check_schema(schema)
     return schema if fault is None else CODES[fault.code]
-
-
-def matches_name(name: str, patterns: Sequence[str]) -> bool:
-    """Whether one of *patterns*, if any, is a part of *name*, or, with `*`, `?` or `[`, fits all of it."""
-    return not patterns or any(_matches(name, pattern) for pattern in patterns)
-
-
-def _matches(name: str, pattern: str) -> bool:
-    if any(mark in pattern for mark in "*?["):
-        return any(fnmatch.fnmatchcase(part, pattern) for part in (name, name.partition("::")[2]))
-    return pattern in name
 
 
 _COMPOSITE = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")

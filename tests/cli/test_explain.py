@@ -247,6 +247,7 @@ def test_json_says_the_same(explain):
         "package": None,
         "file": "registry.yaml",
         "line": 8,
+        "column": 20,
         "source": "k.py",
         "source_line": 2,
         "doc": "Twice *x*.",

@@ -139,6 +139,7 @@ def test_json_says_the_same(c10, demo, monkeypatch):
         "package": None,
         "file": "registry.yaml",
         "line": 8,
+        "column": 20,
         "source": "k.py",
         "source_line": 2,
         "doc": "Twice *x*.",

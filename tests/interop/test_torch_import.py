@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from c10cli import ManifestError, __version__
+from c10cli.dispatch.names import matches_name
 from c10cli.document.native_functions import read_native_functions
 from c10cli.document.source import parse_document
 from c10cli.interop import torch_import
@@ -15,7 +16,6 @@ from c10cli.interop.torch_import import (
     import_file,
     import_torch,
     keys_of,
-    matches_name,
     render_manifest,
 )
 from c10cli.manifest.link import link_manifest
