@@ -7,7 +7,6 @@ when one is asked for, which is seldom.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -22,21 +21,13 @@ PLAIN: Final = ""
 FLOW: Final = "["
 BLOCK: Final = "-"
 
-_LINE_BREAK = re.compile(
-    "\r\n|[\r\n\x85\u2028\u2029]"
-)  # what YAML 1.1, and so PyYAML's line count, breaks at
+# What YAML 1.1, and so PyYAML's line count, breaks at.
+_LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 # One match per character of the value, so that offsets inside it find their columns.
 _PIECES = {PLAIN: ".", "'": "''|.", '"': r"\\(?:x..|u.{4}|U.{8}|.)|."}
 
 
-class _Refused:
-    """What stands where a value was refused; its fault is reported already."""
-
-    def __repr__(self) -> str:
-        return "REFUSED"
-
-
-REFUSED: Final = _Refused()
+REFUSED: Final = object()  # what stands where a value was refused; its fault is reported already
 
 
 class Document:
@@ -45,7 +36,7 @@ class Document:
     ``value`` is `REFUSED` where nothing could be built.
     """
 
-    __slots__ = ("_lines", "_starts", "file", "findings", "places", "text", "value")
+    __slots__ = ("_lines", "file", "findings", "places", "text", "value")
 
     def __init__(self, file: str, text: str = "") -> None:
         self.file = file
@@ -56,7 +47,6 @@ class Document:
         # keeps the id from being used again.
         self.places: dict[int, tuple[Place, Any, object]] = {}
         self._lines: list[str] = []
-        self._starts: list[int] = []
 
     def span(self, container: object, key: Key | None = None, part: Part = "value") -> Span:
         """The place of *key* in *container*, of its value, or of the whole *container*."""
@@ -66,21 +56,6 @@ class Document:
         if isinstance(key, int):
             return self.span_of(place)
         return self.span_of(place[0] if part == "key" else place[1])
-
-    def span_within(self, container: Any, key: Key, start: int, end: int) -> Span:
-        """The place of characters *start* to *end* of the string at *key*.
-
-        Where the text cannot be followed (a folded scalar), the whole value.
-        """
-        entry = self.places[id(container)][1][key]
-        place = entry if isinstance(key, int) else entry[1]
-        columns = self._columns(place, container[key])
-        whole = self.span_of(place)
-        if not columns:
-            return whole
-        first = columns[min(max(start, 0), len(columns) - 1)]
-        last = columns[min(max(end, start), len(columns) - 1)]
-        return Span(whole.file, whole.line, first, max(last, first + 1), whole.line_text)
 
     def is_plain(self, container: object, key: str) -> bool:
         """Whether the value at *key* is a scalar without quotes."""
@@ -94,11 +69,9 @@ class Document:
 
     def span_at(self, index: int) -> Span:
         """The place of the character at *index* of the text."""
-        if not self._starts:
-            self._starts = [0, *(match.end() for match in _LINE_BREAK.finditer(self.text))]
-        line = bisect_right(self._starts, index)
-        column = index - self._starts[line - 1] + 1
-        return Span(self.file, line, column, column + 1, self.line(line))
+        before = _LINE_BREAK.split(self.text[:index])
+        column = len(before[-1]) + 1
+        return Span(self.file, len(before), column, column + 1, self.line(len(before)))
 
     def span_of(self, place: Place) -> Span:
         """The span of *place*; of what has several lines, up to the end of its first line."""
@@ -108,7 +81,7 @@ class Document:
             end_column = len((line_text or "").rstrip())
         return Span(self.file, line + 1, column + 1, max(end_column, column + 1) + 1, line_text)
 
-    def _columns(self, place: Place, value: object) -> list[int]:
+    def columns(self, place: Place, value: object) -> list[int]:
         """The column of every character of a string on one line, and of its end."""
         line, column, end_line, end_column, style = place
         if type(value) is not str or line != end_line or style not in _PIECES:
@@ -132,8 +105,17 @@ class Node:
         return self.document.span(self.value, key, part)
 
     def span_within(self, key: Key, start: int, end: int) -> Span:
-        """The place of a stretch of the string at *key*."""
-        return self.document.span_within(self.value, key, start, end)
+        """The place of characters *start* to *end* of the string at *key*.
+
+        Where the text cannot be followed (a folded scalar), the whole value.
+        """
+        whole, entry = self.span(key), self.document.places[id(self.value)][1][key]
+        columns = self.document.columns(entry if isinstance(key, int) else entry[1], self.value[key])
+        if not columns:
+            return whole
+        first = columns[min(max(start, 0), len(columns) - 1)]
+        last = columns[min(max(end, start), len(columns) - 1)]
+        return Span(whole.file, whole.line, first, max(last, first + 1), whole.line_text)
 
     def child(self, key: Key) -> Node:
         """The node at *key*."""

@@ -136,14 +136,17 @@ class _Builder:
             frame.places.append((start.line, start.column, end.line, end.column, style))
 
     def _scalar(self, event: Any) -> Any:
-        value = event.value
-        if event.implicit[0]:
-            value = resolve_scalar(value)
+        value = resolve_scalar(event.value) if event.implicit[0] else event.value
+        return value if event.tag is event.anchor is None else self._marked(event, value, 1)
+
+    def _marked(self, event: Any, value: Any, size: int) -> Any:
+        """*value* with its tag, which is refused, and its anchor, which is kept."""
         if event.tag is not None:
-            value = self._refuse_tag(event)
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            value = self._refuse(_place(event), "C10E111", f"YAML tag `{tag}`", help="leave the tag out")
         if event.anchor is not None:
             self.anchors[event.anchor] = value
-            self.sizes[event.anchor] = 1
+            self.sizes[event.anchor] = size
         return value
 
     def _open(self, event: Any, count: int, depth: int) -> _Frame:
@@ -160,12 +163,7 @@ class _Builder:
             value, places = self._mapping(frame)
         place = _place(event, end)
         self.document.places[id(value)] = (place, places, value)
-        if event.tag is not None:
-            value = self._refuse_tag(event)
-        if event.anchor is not None:
-            self.anchors[event.anchor] = value
-            self.sizes[event.anchor] = count - frame.count
-        return place, value
+        return place, self._marked(event, value, count - frame.count)
 
     def _mapping(self, frame: _Frame) -> tuple[Any, Any]:
         """The mapping of a frame, and the places of its keys and values; of equal keys the first counts."""
@@ -204,18 +202,11 @@ class _Builder:
         return value
 
     def _ends(self, event: Any, root: _Frame) -> bool:
-        if type(event) is StreamEndEvent:
-            return True
-        if type(event) is DocumentStartEvent and root.values:
-            self._refuse(
-                _place(event), "C10E111", "second YAML document", help="use a file for each manifest"
-            )
-            return True
-        return False
-
-    def _refuse_tag(self, event: Any) -> object:
-        tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-        return self._refuse(_place(event), "C10E111", f"YAML tag `{tag}`", help="leave the tag out")
+        is_second = type(event) is DocumentStartEvent and bool(root.values)
+        if is_second:
+            todo = "use a file for each manifest"
+            self._refuse(_place(event), "C10E111", "second YAML document", help=todo)
+        return is_second or type(event) is StreamEndEvent
 
     def _refuse_key(self, place: Place, value: object) -> None:
         if value == "<<":
@@ -274,8 +265,7 @@ def _decoded(data: bytes, file: str) -> str:
 
 def _unprintable_finding(document: Document) -> Diagnostic:
     match = re.search(_UNPRINTABLE, document.text)
-    if match is None:  # pragma: no cover - the two lists of characters are the same
-        return Diagnostic("C10E102", f"`{document.file}` is not YAML: unreadable character")
+    assert match is not None  # PyYAML's list of characters is the same
     message = f"control character U+{ord(match.group()):04X}, which YAML does not allow"
     return Diagnostic("C10E102", message, document.span_at(match.start()))
 

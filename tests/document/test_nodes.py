@@ -87,15 +87,17 @@ def test_an_absent_value_has_a_place_of_one_column(document):
 )
 def test_a_stretch_of_a_string_is_found_through_quotes_and_escapes(document, key, part, shown):
     start = document.value[key].index(part)
-    assert marked(document.span_within(document.value, key, start, start + len(part))) == shown
+    assert marked(Node(document, document.value).span_within(key, start, start + len(part))) == shown
 
 
 def test_a_stretch_of_a_folded_text_is_the_whole_text(document):
-    assert document.span_within(document.value, "folded", 5, 7) == document.span(document.value, "folded")
+    assert Node(document, document.value).span_within("folded", 5, 7) == document.span(
+        document.value, "folded"
+    )
 
 
 def test_a_stretch_beyond_the_text_is_its_end(document):
-    span = document.span_within(document.value, "single", 99, 120)
+    span = Node(document, document.value).span_within("single", 99, 120)
     assert (span.column, span.end_column) == (15, 16)
 
 
