@@ -17,8 +17,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from c10cli._lazy import provide
-
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # `as` makes them public to type checkers
@@ -26,13 +24,17 @@ if TYPE_CHECKING:  # `as` makes them public to type checkers
     from c10cli.arrays.tensor_types import key_of as key_of, register_tensor_type as register_tensor_type
     from c10cli.diff.change import SchemaChange as SchemaChange
     from c10cli.diff.schemas import compare_schemas as compare_schemas
-    from c10cli.dispatch.dispatcher import Dispatcher as Dispatcher, KernelRegistrar as KernelRegistrar
+    from c10cli.dispatch.dispatch_table import DispatchTable as DispatchTable
+    from c10cli.dispatch.dispatcher import (
+        Dispatcher as Dispatcher,
+        KernelRegistrar as KernelRegistrar,
+        OperatorHandle as OperatorHandle,
+    )
     from c10cli.dispatch.kernel import (
         BoxedKernel as BoxedKernel,
         KernelCache as KernelCache,
         OpKernel as OpKernel,
     )
-    from c10cli.dispatch.operator import OperatorHandle as OperatorHandle
     from c10cli.dispatch.registration import (
         KernelRegistrationBuilder as KernelRegistrationBuilder,
         OpSchemaRegistrar as OpSchemaRegistrar,
@@ -41,7 +43,6 @@ if TYPE_CHECKING:  # `as` makes them public to type checkers
         ops as ops,
     )
     from c10cli.dispatch.stack import drop as drop, last as last, peek as peek, pop as pop, push as push
-    from c10cli.dispatch.table import DispatchTable as DispatchTable
     from c10cli.errors import (
         AmbiguousOverloadError as AmbiguousOverloadError,
         ArgumentError as ArgumentError,
@@ -73,14 +74,13 @@ _HOMES = {
     "c10cli.arrays.tensor_types": "key_of register_tensor_type",
     "c10cli.diff.change": "SchemaChange",
     "c10cli.diff.schemas": "compare_schemas",
-    "c10cli.dispatch.dispatcher": "Dispatcher KernelRegistrar",
+    "c10cli.dispatch.dispatch_table": "DispatchTable",
+    "c10cli.dispatch.dispatcher": "Dispatcher KernelRegistrar OperatorHandle",
     "c10cli.dispatch.kernel": "BoxedKernel KernelCache OpKernel",
-    "c10cli.dispatch.operator": "OperatorHandle",
     "c10cli.dispatch.registration": (
         "KernelRegistrationBuilder OpSchemaRegistrar define_op_schema kernel_registration ops"
     ),
     "c10cli.dispatch.stack": "drop last peek pop push",
-    "c10cli.dispatch.table": "DispatchTable",
     "c10cli.errors": (
         "AmbiguousOverloadError ArgumentError BenchError C10Error Diagnostic DispatchError KernelError "
         "ManifestError NoKernelError RegistrationError ReportError SchemaError Span StaleHandleError "
@@ -104,6 +104,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULE_OF})
-
-
-provide("memory check", "c10cli.arrays.memory:MEMORY")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from c10cli.arrays.keys import DispatchKey
@@ -160,25 +160,3 @@ def _torch_memory(tensor: Any) -> Any:
     span = sum((n - 1) * stride for n, stride in zip(tensor.shape, strides, strict=True)) + size
     memory = (ctypes.c_char * span).from_address(tensor.data_ptr())
     return np.ndarray(tuple(tensor.shape), f"V{size}", memory, strides=tuple(strides))
-
-
-class _Memory:
-    """The `MemoryCheck` of a checked dispatcher, as long as that asks for one."""
-
-    contents = staticmethod(contents_of)
-
-    def contents_code(self, kind: type) -> None:
-        """None: no code is quicker."""
-
-    def apart_code(self, result: type, kind: type) -> str:
-        """The same."""
-        return ""
-
-    def shared(
-        self, returns: Sequence[Any], values: Sequence[Any], pairs: Sequence[tuple[int, int]]
-    ) -> tuple[int, int] | None:
-        """The first of *pairs* that overlap."""
-        return next((p for p in pairs if share_memory(returns[p[0]], values[p[1]])), None)
-
-
-MEMORY: Final = _Memory()

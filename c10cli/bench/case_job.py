@@ -20,9 +20,9 @@ from c10cli.errors import BenchError, C10Error, Diagnostic, InternalError, Kerne
 from c10cli.jobs.child import import_libraries, serve
 from c10cli.jobs.fingerprint import check_same
 from c10cli.manifest.link import load_registry
-from c10cli.verify.checked import as_kernel_error
 from c10cli.verify.cost import evaluate_cost
 from c10cli.verify.inputs import Arguments, is_of_case, place_case, shapes_text
+from c10cli.verify.kernel_call import as_kernel_error
 from c10cli.verify.reference import Expectation, check_kernel, expect
 
 # A run has some hundred rungs to warm up: a short limit for those that a busy

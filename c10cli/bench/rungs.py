@@ -10,12 +10,11 @@ from typing import Any
 from c10cli.arrays.devices import device_of, synchronizer, waiter
 from c10cli.bench.body import Body, Round, make_fresh_round, make_round
 from c10cli.bench.clock import SYSTEM_CLOCK
-from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
 from c10cli.dispatch.kernel import BoundKernel, BoxedKernel
-from c10cli.dispatch.operator import OperatorHandle
 from c10cli.schema.model import FunctionSchema
-from c10cli.verify.checked import end_copies_of
 from c10cli.verify.inputs import Arguments, copy_tensors
+from c10cli.verify.kernel_call import end_copies_of
 
 
 def make_operator(schema: FunctionSchema, bound: BoundKernel, dispatch_key: str) -> OperatorHandle:

@@ -52,7 +52,7 @@ def command(session: Session, call: OperatorCall, save: Path | None) -> int:
     Example: c10 call softmax 'randn(4, 8)' --dim -1 --save y.npy
     """
     from c10cli.cli.shell_values import bind_values, place_values
-    from c10cli.verify.checked import call_checked
+    from c10cli.verify.kernel_call import call_checked
 
     schema = call.linked.decl.schema
     if save is not None:

@@ -8,18 +8,36 @@ values of dispatch tables are functions in schema form.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from c10cli.dispatch import call_errors
-from c10cli.dispatch.generated import generate_apply, generate_call
+from c10cli.describe import describe
+from c10cli.dispatch.generated import Function, SwapTable, generate_apply, generate_call
 from c10cli.dispatch.signature import has_schema_signature
 from c10cli.dispatch.stack import Stack
-from c10cli.errors import ArgumentError, Diagnostic, SchemaError
+from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, KernelError, SchemaError
 from c10cli.schema import types as schema_types
 from c10cli.schema.convert import is_sequence
 from c10cli.schema.model import Argument, FunctionSchema
 
-Function = Callable[..., Any]
+E = TypeVar("E", bound=C10Error)
+
+
+def call_error(
+    kind: type[E],
+    schema: FunctionSchema,
+    code: str,
+    fact: str,
+    *,
+    help: str,
+    place: str = "",
+    notes: Sequence[str] = (),
+    **facts: Any,
+) -> E:
+    """An error of a call of the operator with *schema*, which it shows."""
+    notes = (f"the schema is {schema}", *notes)
+    return kind(
+        Diagnostic(code, fact, place=place, notes=notes, help=help), operator=str(schema.name), **facts
+    )
 
 
 def dispatch_arguments(schema: FunctionSchema) -> tuple[int, ...]:
@@ -65,7 +83,7 @@ class Calling:
         "_apply",
         "_dispatch",
         "_inputs",
-        "_keyword_names",
+        "_keywords",
         "_lists",
         "_outputs",
         "_plain",
@@ -74,23 +92,29 @@ class Calling:
     )
 
     def __init__(self, schema: FunctionSchema) -> None:
-        self.schema = schema
-        self._dispatch = dispatch_arguments(schema)
         fault = check_can_dispatch(schema)
         if fault is not None:
             raise SchemaError(fault, operator=str(schema.name))
+        self.schema = schema
+        self._dispatch = dispatch_arguments(schema)
         self._plain = schema_types.is_tensor(self.dispatch_argument().type)
-        self._lists = tuple(schema_types.is_tensor_list(schema.arguments[i].type) for i in self._dispatch)
+        self._lists = tuple(schema_types.is_tensor_list(a.type) for a in self.dispatch_arguments())
         # Where the one that decides is among the positional arguments of a call.
         positional = self._plain and not self.dispatch_argument().kwarg_only
         self._position = self._dispatch[0] if positional else None
-        self._keyword_names = tuple(argument.name for argument in schema.keyword_only)
+        self._keywords = tuple(argument.name for argument in schema.keyword_only)
         self._apply = generate_apply(schema) if schema.keyword_only else None
         self._inputs, self._outputs = len(schema.arguments), len(schema.returns)
 
-    def dispatching(
-        self, table: Mapping[type, Function], slow: Function
-    ) -> tuple[Function, Callable[[Mapping[type, Function]], None]]:
+    def dispatch_arguments(self) -> list[Argument]:
+        """The arguments that may decide, in the order in which they are asked."""
+        return [self.schema.arguments[index] for index in self._dispatch]
+
+    def dispatch_argument(self) -> Argument:
+        """The first of `dispatch_arguments`."""
+        return self.schema.arguments[self._dispatch[0]]
+
+    def dispatching(self, table: Mapping[type, Function], slow: Function) -> tuple[Function, SwapTable]:
         """The operator's call function, and the function that gives it another *table*.
 
         Args:
@@ -112,10 +136,15 @@ class Calling:
 
     def _generate(
         self, table: Mapping[Any, Function], key_of: Function | None, slow: Function
-    ) -> tuple[Function, Callable[[Mapping[Any, Function]], None]]:
-        names = ", ".join(self.schema.arguments[i].name for i in self._dispatch)
+    ) -> tuple[Function, SwapTable]:
+        names = ", ".join(argument.name for argument in self.dispatch_arguments())
         tensor = names if self._plain else f"c10_first({names})"
-        return generate_call(self.schema, self, tensor, table, key_of, slow)
+        helpers = {
+            "c10_first": self.first_tensor,
+            "c10_slow_returns": self.slow_returns,
+            "c10_slow_call": self._slow_call,
+        }
+        return generate_call(self.schema, tensor, helpers, table, key_of, slow)
 
     def unboxed(self, function: Function, get_cache: Callable[[], object], name: str) -> Function:
         """A boxed kernel as a function in schema form.
@@ -124,38 +153,88 @@ class Calling:
         arguments: whatever it does or raises, the caller's stack stays whole,
         and a kernel that takes or leaves too much is found out.
         """
-        schema, keyword_names, outputs = self.schema, self._keyword_names, self._outputs
+        keywords, outputs = self._keywords, self._outputs
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            stack: Stack = [_BELOW, *args, *(kwargs[keyword] for keyword in keyword_names)]
+            stack: Stack = [_BELOW, *args, *(kwargs[keyword] for keyword in keywords)]
             try:
                 function(stack, get_cache())
             except IndexError:
                 if stack:
                     raise
             if not stack or stack[0] is not _BELOW:
-                raise call_errors.broken_discipline(schema, name, None)
+                raise self._broken_discipline(
+                    name, f"took more values off the stack than its {self._inputs} arguments"
+                )
             if len(stack) != outputs + 1:
-                raise call_errors.broken_discipline(schema, name, len(stack) - 1)
+                fact = f"left {len(stack) - 1} values on the stack where the schema returns {outputs}"
+                raise self._broken_discipline(name, fact)
             return stack[1] if outputs == 1 else tuple(stack[1:]) or None
 
         return run
+
+    def _broken_discipline(self, kernel: str, fact: str) -> KernelError:
+        return call_error(
+            KernelError,
+            self.schema,
+            "C10E507",
+            f"boxed kernel `{kernel}` of `{self.schema.name}` {fact}",
+            notes=["the caller's stack is as it was before the call"],
+            help="make the kernel take exactly its arguments off and put exactly its returns on",
+            kernel=kernel,
+        )
 
     def call_boxed(self, function: Function, stack: Stack) -> None:
         """Call *function* with the arguments on top of *stack* and put its results in their place.
 
         After an exception the stack is as it was.
         """
-        base = self._base(stack)
-        apply = self._apply
+        base, apply = self._base(stack), self._apply
         result = function(*stack[base:]) if apply is None else apply(function, *stack[base:])
         stack[base:] = (result,) if self._outputs == 1 else self.slow_returns(result) or ()
+
+    def _base(self, stack: Stack) -> int:
+        """Where on *stack* the arguments begin."""
+        name = self.schema.name
+        if not isinstance(stack, list):
+            raise call_error(
+                ArgumentError,
+                self.schema,
+                "C10E405",
+                f"the stack of `{name}` must be a list, not {describe(stack)}",
+                place=f"boxed call or lookup of {name}",
+                help="pass the arguments as a list, in the schema's order",
+            )
+        depth = len(stack)
+        if depth < self._inputs:
+            raise call_error(
+                DispatchError,
+                self.schema,
+                "C10E409",
+                f"`{name}` needs {self._inputs} values on the stack, and it has {depth}",
+                help="push every argument, in the schema's order; a boxed call fills no defaults",
+                needed=self._inputs,
+                depth=depth,
+            )
+        return depth - self._inputs
 
     def key_tensor(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The tensor that decides, of a call with *args* and *kwargs*."""
         if self._position is not None and self._position < len(args):
             return args[self._position]
-        return self._deciding([_argument_value(self.schema, i, args, kwargs) for i in self._dispatch])
+        return self._deciding([self._argument_value(i, args, kwargs) for i in self._dispatch])
+
+    def _argument_value(self, index: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        argument = self.schema.arguments[index]
+        if index < len(args) and not argument.kwarg_only:
+            return args[index]
+        value = kwargs.get(argument.name, _default(argument))
+        if value is _MISSING:
+            fact, todo = f"is missing argument `{argument.name}`", f"pass `{argument.name}`"
+            raise self._wrong_argument(
+                "C10E404", f"`{self.schema.name}` {fact}", todo, argument=argument.name
+            )
+        return value
 
     def key_tensor_on(self, stack: Stack) -> Any:
         """The tensor that decides, of the arguments on top of *stack*."""
@@ -196,36 +275,47 @@ class Calling:
         return None
 
     def _no_tensor(self, values: Sequence[Any]) -> ArgumentError:
-        arguments = self.dispatch_arguments()
+        """The error for a call in which none of the *values* that could decide is a tensor."""
+        name, arguments = self.schema.name, self.dispatch_arguments()
         for argument, in_list, value in zip(arguments, self._lists, values, strict=True):
             if in_list and value is not None and not is_sequence(value):
-                return call_errors.not_a_list(self.schema, argument, value)
-        return call_errors.no_tensor(
-            self.schema, {argument.name: value for argument, value in zip(arguments, values, strict=True)}
-        )
+                fact = (
+                    f"argument `{argument.name}` of `{name}` must be {argument.type}, not {describe(value)}"
+                )
+                place = f", argument `{argument.name}`"
+                return self._wrong_argument(
+                    "C10E405", fact, "pass a list of tensors", place, argument=argument.name
+                )
+        given = ", ".join(f"`{a.name}` is {_emptiness(v)}" for a, v in zip(arguments, values, strict=True))
+        todo = f"pass at least one tensor in {self.deciding_names()}"
+        return self._wrong_argument("C10E408", f"no tensor to dispatch `{name}` on: {given}", todo)
 
     def not_a_tensor(self, value: object) -> ArgumentError:
         """The error for a value, where a tensor should decide, that is of no known tensor type."""
         if value is None:
-            return call_errors.no_tensor(self.schema, {self.dispatch_argument().name: None})
-        return call_errors.not_a_tensor(self.schema, self.dispatch_arguments(), value)
+            return self._no_tensor([None])
+        names, kind = self.deciding_names(), type(value)
+        shown = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+        what = f"argument {names}" if self._plain else f"what decides in {names}"
+        todo = f"pass an array, or teach the type with register_tensor_type({kind.__qualname__}, KEY)"
+        return self._wrong_argument(
+            "C10E408",
+            f"{what} of `{self.schema.name}` is of type `{shown}`, which is no known tensor",
+            "pass a flat list of tensors" if not self._plain and isinstance(value, list) else todo,
+            f", {names}: {describe(value)}",
+            argument=self.dispatch_argument().name,
+            tensor_type=kind,
+        )
 
-    def dispatch_arguments(self) -> list[Argument]:
-        """The arguments that may decide, in the order in which they are asked."""
-        return [self.schema.arguments[index] for index in self._dispatch]
+    def deciding_names(self) -> str:
+        """`dispatch_arguments` in words."""
+        return " or ".join(f"`{argument.name}`" for argument in self.dispatch_arguments())
 
-    def dispatch_argument(self) -> Argument:
-        """The first of `dispatch_arguments`."""
-        return self.schema.arguments[self._dispatch[0]]
-
-    def _base(self, stack: Stack) -> int:
-        """Where on *stack* the arguments begin."""
-        if not isinstance(stack, list):
-            raise call_errors.not_a_stack(self.schema, stack)
-        base = len(stack) - self._inputs
-        if base < 0:
-            raise call_errors.stack_too_short(self.schema, len(stack))
-        return base
+    def _wrong_argument(
+        self, code: str, fact: str, todo: str, place: str = "", **facts: Any
+    ) -> ArgumentError:
+        place = f"call of {self.schema.name}{place}"
+        return call_error(ArgumentError, self.schema, code, fact, place=place, help=todo, **facts)
 
     def slow_returns(self, result: Any) -> tuple[Any, ...] | None:
         """*result* as the schema returns it, of operators with none or several returns."""
@@ -233,7 +323,7 @@ class Calling:
             return None
         if isinstance(result, tuple | list) and len(result) == self._outputs:
             return tuple(result) or None
-        raise call_errors.wrong_returns(self.schema, result)
+        raise wrong_returns(self.schema, result)
 
     def slow_bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The value of every argument in schema order, as Python binds a call: nothing is converted.
@@ -250,7 +340,7 @@ class Calling:
             schema.bind(args, kwargs)  # looks at the names first, and says what is wrong
         return values
 
-    def slow_call(
+    def _slow_call(
         self,
         table: Mapping[Any, Function],
         key_of: Function | None,
@@ -264,10 +354,37 @@ class Calling:
         if key_of is not None:
             deciding = [values[index] for index in self._dispatch]
             function = table.get(key_of(deciding[0] if self._plain else self.first_tensor(*deciding)), slow)
-        split = self._inputs - len(self._keyword_names)
-        keywords = dict(zip(self._keyword_names, values[split:], strict=True))
-        result = function(*values[:split], **keywords)
+        result = function(*values) if self._apply is None else self._apply(function, *values)
         return result if self._outputs == 1 else self.slow_returns(result)
+
+
+def wrong_returns(schema: FunctionSchema, result: object, kernel: str = "") -> KernelError:
+    """The error for a *result* that has not as many values as the schema returns.
+
+    Args:
+        kernel: its name, where that is known.
+    """
+    wanted = len(schema.returns)
+    if isinstance(result, tuple | list):
+        came = "1 value" if len(result) == 1 else f"{len(result)} values"
+    else:
+        came = f"one value ({describe(result)})"
+    who = f"kernel `{kernel}`" if kernel else "a kernel"
+    return call_error(
+        KernelError,
+        schema,
+        "C10E502",
+        f"{who} of `{schema.name}` returned {came} where the schema returns {wanted}",
+        help=f"return a tuple of {wanted}" if wanted else "return None",
+        wanted=wanted,
+        **({"kernel": kernel} if kernel else {}),
+    )
+
+
+def _emptiness(value: object) -> str:
+    if value is None:
+        return "None"
+    return "a list of None" if value else "an empty list"
 
 
 _MISSING = object()
@@ -288,16 +405,3 @@ class _Below:
 
 
 _BELOW = _Below()
-
-
-def _argument_value(
-    schema: FunctionSchema, index: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Any:
-    argument = schema.arguments[index]
-    if index < len(args) and not argument.kwarg_only:
-        return args[index]
-    if argument.name in kwargs:
-        return kwargs[argument.name]
-    if argument.has_default:
-        return argument.default
-    raise call_errors.missing_argument(schema, argument)

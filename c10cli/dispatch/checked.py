@@ -1,136 +1,99 @@
-"""Checked calls: what goes in; what comes out, and what a kernel must leave alone, is in `watch`."""
+"""Checked calls: what goes in, what comes out, and what a kernel must leave alone.
+
+For tests, so in plain code: some 10 µs for two small arrays.
+"""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.tensor_types import is_tensor, key_of, remember, resolve_type, tensors_of
-from c10cli.dispatch import call_errors
-from c10cli.dispatch.generated import generate_call_by_types
-from c10cli.dispatch.watch import MemoryCheck, MemoryWatch, WatchedKernel
-from c10cli.errors import ArgumentError
+from c10cli.arrays.memory import contents_of, share_memory
+from c10cli.arrays.tensor_types import is_tensor, key_of, tensors_of
+from c10cli.describe import describe, describe_error
+from c10cli.dispatch.calling import call_error, wrong_returns
+from c10cli.dispatch.generated import Function
+from c10cli.errors import ArgumentError, Diagnostic, KernelError
 from c10cli.schema import types as schema_types
-from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
 from c10cli.schema.types import Type
 
-Function = Callable[..., Any]
-
-if TYPE_CHECKING:
-    from c10cli.dispatch.kernel import BoundKernel
-    from c10cli.dispatch.operator import OperatorHandle
-    from c10cli.dispatch.table import DispatchTable
+# No tensor is in them, and nothing can change them.
+_PLAIN = frozenset({bool, int, float, complex, str, type(None)})
+_MOST_NOTES = 8
 
 
-class CheckedCall:
-    """The calls of one operator, each checked; see `Dispatcher`.
+def call_checked(
+    schema: FunctionSchema, kernel: str, function: Function, values: Sequence[Any], place: str = ""
+) -> tuple[Any, ...]:
+    """The returns of *function* for *values*, always as a tuple, after all checks.
 
-    What is passed on is what `FunctionSchema.bind` makes of the arguments.
-    Where the types of all arguments tell that this is the arguments
-    themselves, which kernel it is and that the devices agree, a function
-    written for these types does the rest from the second call on.
+    What the kernel itself raises comes through, with notes that say which kernel it was.
 
-    ``call`` is called as `OperatorHandle.call` is.
+    Args:
+        kernel: its name, for messages.
+        function: in schema form.
+        values: of all arguments, in schema order.
+        place: where the kernel is defined, for messages.
 
     Raises:
-        ArgumentError: C10E404, C10E405; C10E406, tensors on different devices.
+        ArgumentError: C10E406, the tensors are on different keys.
         KernelError: C10E502, returns that the schema does not have; C10E505,
             an argument changed; C10E506, a result shares memory with an
             argument without saying so.
     """
-
-    __slots__ = ("_op", "_watch", "call", "swap")
-
-    def __init__(self, op: OperatorHandle, memory: MemoryCheck) -> None:
-        self._op = op
-        self._watch = MemoryWatch(op.schema, memory)
-        defaults = {a.name: _passed_default(a) for a in op.schema.arguments if a.has_default}
-        made = generate_call_by_types(op.schema, defaults, op.table().by_types, self._slow_call)
-        dispatch, self.swap = made or (self._any_call, lambda table: None)
-        self.call = _explaining(op, dispatch)
-
-    def _slow_call(self, /, *given: Any) -> Any:
-        """Call with *given* for all arguments, in schema order; written out where types tell all."""
-        arguments, types = self._op.schema.arguments, tuple(map(type, given))
-        named = {a.name: value for a, value in zip(arguments, given, strict=True) if value is not _LEFT_OUT}
-        values = self._bound((), named)
-        table, kernel = self._kernel(values)
-        result = kernel.call(values)
-        if types not in table.by_types and all(map(_accepts, arguments, types)):
-            remember(table.by_types, types, kernel.generate(types, type(result), self._slow_call))
-        return result
-
-    def _any_call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The same for the rare schema that no function of Python can have."""
-        values = self._bound(args, kwargs)
-        return self._kernel(values)[1].call(values)
-
-    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        schema = self._op.schema
-        values = tuple(schema.bind(args, kwargs, is_tensor=is_tensor).values())
-        check_keys(schema, values)
-        return values
-
-    def _kernel(self, values: tuple[Any, ...]) -> tuple[DispatchTable, WatchedKernel]:
-        """The table in use, and the kernel that serves *values*."""
-        table = self._op.table()
-        entry = table.entry_for(self._op.calling().key_tensor_of(values))
-        function, bound = table.function_of(entry), entry.bound(self._op.schema)
-        return table, WatchedKernel(self._watch, function, bound.name, bound.place)
-
-    def around(self, function: Function, bound: BoundKernel) -> Function:
-        """The kernel *bound*, as *function* in schema form, with the checks of `call` around it."""
-        kernel = WatchedKernel(self._watch, function, bound.name, bound.place)
-        return lambda *args, **kwargs: kernel.call(self._bound(args, kwargs))
+    check_keys(schema, values)
+    return call_watched(schema, kernel, function, values, place)
 
 
-def _explaining(op: OperatorHandle, dispatch: Function) -> Function:
-    """*dispatch* with the errors of `OperatorHandle.__call__`, to be called and shown as ``op.call`` is."""
+def call_watched(
+    schema: FunctionSchema, kernel: str, function: Function, values: Sequence[Any], place: str
+) -> tuple[Any, ...]:
+    """The same for *values* whose keys have been checked."""
+    before = _contents(schema, values)
+    try:
+        split = len(schema.positional)
+        keywords = {a.name: v for a, v in zip(schema.keyword_only, values[split:], strict=True)}
+        result = function(*values[:split], **keywords)
+    except Exception as error:
+        _add_notes(schema, kernel, error, values)
+        raise
+    try:
+        returns = check_returns(schema, kernel, result)
+        _check_unchanged(schema, kernel, values, before)
+        _check_apart(schema, kernel, values, returns)
+    except KernelError as error:
+        notes = [f"the kernel is defined at {place}"] if place else []
+        raise KernelError(*(d.with_notes(*notes) for d in error.diagnostics), **error.facts) from None
+    return returns
+
+
+def checked_function(schema: FunctionSchema, kernel: str, function: Function, place: str) -> Function:
+    """*function*, in schema form, with the signature of *schema*, and every call checked."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return dispatch(*args, **kwargs)
-        except TypeError as error:
-            op.explain(error, args, kwargs)
-            raise
+        values = bind_checked(schema, args, kwargs)
+        return as_declared(call_watched(schema, kernel, function, values, place))
 
-    functools.update_wrapper(call, op.call)
-    vars(call)["__signature__"] = inspect.signature(op.call)
-    del vars(call)["__wrapped__"]  # the unchecked call is nobody's
     return call
 
 
-# For an argument that the caller left out, where its type does not tell that
-# `bind` passes the default on as it is.
-_LEFT_OUT = object()
+def as_declared(returns: tuple[Any, ...]) -> Any:
+    """Checked *returns* as a call gives them: one is the value, several are a tuple, none is None."""
+    return returns[0] if len(returns) == 1 else returns or None
 
 
-def _passed_default(argument: Argument) -> object:
-    return argument.default if _accepts(argument, type(argument.default)) else _LEFT_OUT
+def bind_checked(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The values of all arguments, in schema order, converted, and with their keys checked.
 
-
-def _is_tensor_of_one_key(value_type: type) -> bool:
-    return isinstance(resolve_type(value_type), DispatchKey)
-
-
-# Types whose values `bind` passes on as they are (ints, if they have 64 bits):
-# a call with nothing else needs no binding, which costs some 5 µs, next time.
-_PASSED_ON: dict[Type, Callable[[type], bool]] = {
-    schema_types.TENSOR: _is_tensor_of_one_key,
-    schema_types.INT: lambda value_type: value_type is int,
-    schema_types.FLOAT: lambda value_type: value_type is float,
-    schema_types.BOOL: lambda value_type: value_type is bool,
-    schema_types.STR: lambda value_type: value_type is str,
-    schema_types.SCALAR: lambda value_type: value_type in (int, float, bool, complex),
-}
-
-
-def _accepts(argument: Argument, value_type: type) -> bool:
-    passed_on = _PASSED_ON.get(argument.type)
-    return passed_on is not None and passed_on(value_type)
+    Raises:
+        ArgumentError: C10E404, C10E405, C10E406.
+    """
+    values = list(schema.bind(args, kwargs, is_tensor=is_tensor).values())
+    check_keys(schema, values)
+    return values
 
 
 # A sparse tensor and a dense one may be arguments of one call.
@@ -146,29 +109,209 @@ def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
     Raises:
         ArgumentError: C10E406, with each argument and its key.
     """
-    first: DispatchKey | None = None
-    for value in values:
-        for tensor in tensors_of(value):
-            key = _key_of(tensor)
-            if first is None or key is None:
-                first = first or key
-            elif key is not first and _SAME_DEVICE.get(key, key) is not _SAME_DEVICE.get(first, first):
-                raise call_errors.different_keys(schema, _keys(schema, values))
+    keys = [_keys(value) for value in values]
+    found = set().union(*keys)
+    if len(found) < 2 or len({_SAME_DEVICE.get(key, key) for key in found}) < 2:
+        return
+    arguments = zip(schema.arguments, keys, strict=True)
+    named = {argument.name: [key.name for key in sorted(own)] for argument, own in arguments if own}
+    listed = ", ".join(f"`{name}` on {'/'.join(own)}" for name, own in named.items())
+    raise call_error(
+        ArgumentError,
+        schema,
+        "C10E406",
+        f"the tensors of `{schema.name}` are on different dispatch keys: {listed}",
+        place=f"call of {schema.name}",
+        help="move them to one device",
+        keys=named,
+    )
+
+
+def _keys(value: Any) -> set[DispatchKey]:
+    """The keys of its tensors; one may have none, as in a trace of jax: another one may choose the kernel."""
+    keys = map(_key_of, () if type(value) in _PLAIN else tensors_of(value))
+    return {key for key in keys if key is not None}
 
 
 def _key_of(tensor: Any) -> DispatchKey | None:
-    """The key; None where there is none, as in a trace of jax: the kernel may be chosen by another tensor."""
     try:
         return key_of(tensor)
     except ArgumentError:
         return None
 
 
-def _keys(schema: FunctionSchema, values: Sequence[Any]) -> dict[str, list[str]]:
-    """By argument, the names of the keys of its tensors."""
-    found: dict[str, list[str]] = {}
-    for argument, value in zip(schema.arguments, values, strict=True):
-        keys = {key for key in map(_key_of, tensors_of(value)) if key is not None}
-        if keys:
-            found[argument.name] = [key.name for key in sorted(keys)]
-    return found
+def _contents(schema: FunctionSchema, values: Sequence[Any]) -> list[Any]:
+    """What must be the same after the call; None for what may be written or cannot change."""
+    return [
+        None if type(value) in _PLAIN or argument.is_mutable else contents_of(value)
+        for argument, value in zip(schema.arguments, values, strict=True)
+    ]
+
+
+def _check_unchanged(schema: FunctionSchema, kernel: str, values: Sequence[Any], before: list[Any]) -> None:
+    after = _contents(schema, values)
+    for argument, value, old, new in zip(schema.arguments, values, before, after, strict=True):
+        if old == new:
+            continue
+        written = [v for a, v in zip(schema.arguments, values, strict=True) if a.is_mutable]
+        if any(share_memory(value, other) for other in written):  # the caller passed it twice
+            continue
+        raise kernel_error(
+            schema,
+            kernel,
+            "C10E505",
+            f"kernel `{kernel}` of `{schema.name}` changed argument `{argument.name}`",
+            f"write to a copy{_or_declare(argument)}",
+            argument=argument.name,
+        )
+
+
+def _or_declare(argument: Argument) -> str:
+    """How a schema says that *argument* is written; nothing where only tensors can be."""
+    if schema_types.is_tensor_list(argument.type):
+        declared = f"{str(argument.type).removesuffix('[]')}(a!)[]"
+    elif schema_types.is_tensor(argument.type) or schema_types.is_optional_tensor(argument.type):
+        declared = str(argument.type).replace("Tensor", "Tensor(a!)")
+    else:
+        return ""
+    return f", or declare it in the schema: `{declared} {argument.name}`"
+
+
+def _check_apart(schema: FunctionSchema, kernel: str, values: Sequence[Any], returns: Sequence[Any]) -> None:
+    """Refuse a result in the memory of an argument, unless the schema says so of both."""
+    arguments = [(a, v) for a, v in zip(schema.arguments, values, strict=True) if type(v) not in _PLAIN]
+    for declared, result in zip(schema.returns, returns, strict=True):
+        if type(result) in _PLAIN:
+            continue
+        for argument, value in arguments:
+            if _announced(declared, argument) or not share_memory(result, value):
+                continue
+            # The caller may have passed it a second time, as one that the result may be in.
+            announced = [v for a, v in arguments if _announced(declared, a)]
+            if any(share_memory(value, other) for other in announced):
+                continue
+            what = f"return `{declared.name}`" if declared.name else "the result"
+            raise kernel_error(
+                schema,
+                kernel,
+                "C10E506",
+                f"{what} of kernel `{kernel}` of `{schema.name}` shares memory with"
+                f" argument `{argument.name}`",
+                "return a copy, or declare the alias in the schema: `Tensor(a)` on both",
+                argument=argument.name,
+            )
+
+
+def _announced(declared: Argument, argument: Argument) -> bool:
+    """Whether the schema says that the return *declared* may be *argument*."""
+    if declared.alias is None or argument.alias is None:
+        return False
+    if _has_wildcard(declared.alias) or _has_wildcard(argument.alias):
+        return True
+    return bool(declared.alias.sets & argument.alias.sets)
+
+
+def _has_wildcard(alias: AliasInfo) -> bool:
+    """Whether the value, or an element of it, may be in any set."""
+    inside = alias.element is not None and _has_wildcard(alias.element)
+    return inside or "*" in (*alias.before, *alias.after)
+
+
+def _add_notes(schema: FunctionSchema, kernel: str, error: Exception, values: Sequence[Any]) -> None:
+    """Add to *error* which kernel of which operator raised it, and for what."""
+    if isinstance(error, KernelError) and error.facts.get("operator") == str(schema.name):
+        return  # it says so itself
+    told = kernel_raised(schema, kernel, error, values)
+    with contextlib.suppress(Exception):  # the class may have notes of its own; its error comes through
+        present = error.__dict__.get("__notes__", [])
+        # One exception may be raised often, and pass through many kernels.
+        if told.concise() not in present and len(present) < _MOST_NOTES:
+            # As `add_note`, on Python 3.10 too, and past a `__setattr__` that refuses.
+            BaseException.__setattr__(error, "__notes__", [*present, told.concise(), f"--> {told.place}"])
+
+
+def kernel_raised(
+    schema: FunctionSchema, kernel: str, error: BaseException, values: Sequence[Any]
+) -> Diagnostic:
+    """The finding that *kernel* raised *error* when called with *values* of all arguments."""
+    arguments = zip(schema.arguments, values, strict=True)
+    shown = ", ".join(f"`{argument.name}`: {describe(value)}" for argument, value in arguments)
+    return Diagnostic(
+        "C10E501",
+        f"kernel `{kernel}` of `{schema.name}` raised {describe_error(error)}",
+        place=f"call of {schema.name} with {shown}",
+    )
+
+
+def kernel_error(
+    schema: FunctionSchema, kernel: str, code: str, fact: str, todo: str, **facts: Any
+) -> KernelError:
+    """The error for a *kernel* that breaks what its schema promises."""
+    return call_error(KernelError, schema, code, fact, help=todo, kernel=kernel, **facts)
+
+
+def wrong_return(schema: FunctionSchema, kernel: str, fact: str, todo: str) -> KernelError:
+    """The error for returns of *kernel* that the schema does not have."""
+    return kernel_error(schema, kernel, "C10E502", f"kernel `{kernel}` of `{schema.name}` {fact}", todo)
+
+
+def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any, ...]:
+    """*result* as the schema's returns, each of its type.
+
+    Raises:
+        KernelError: C10E502.
+    """
+    wanted = len(schema.returns)
+    if wanted == 1:
+        values: tuple[Any, ...] = (result,)
+    elif isinstance(result, tuple | list):
+        values = tuple(result)
+    else:
+        values = () if result is None else (result,)
+    if len(values) != wanted:
+        raise wrong_returns(schema, result, kernel)
+    for index, (declared, value) in enumerate(zip(schema.returns, values, strict=True)):
+        if not _fits(declared.type, value):
+            raise _wrong_type(schema, kernel, index, value)
+    return values
+
+
+def _wrong_type(schema: FunctionSchema, kernel: str, index: int, value: Any) -> KernelError:
+    declared = schema.returns[index]
+    name = f" `{declared.name}`" if declared.name else ""
+    came, todo = describe(value), "return what the schema says, as a tuple where there are several"
+    if _is_numpy_scalar(value):
+        came, todo = f"the NumPy scalar {value.dtype.name}", "make an array of it: numpy.asarray(...)"
+    return wrong_return(
+        schema, kernel, f"gave {came} for return {index}{name}, declared {declared.type}", todo
+    )
+
+
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "SymInt": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "str": (str,),
+    "complex": (complex,),
+    "Scalar": (bool, int, float, complex),
+}
+
+
+def _fits(declared: Type, value: Any) -> bool:
+    """Whether *value* may be returned as *declared*; types without a rule take anything."""
+    if declared == schema_types.TENSOR:
+        return is_tensor(value)
+    if isinstance(declared, schema_types.OptionalType):
+        return value is None or _fits(declared.element, value)
+    if isinstance(declared, schema_types.ListType):
+        return isinstance(value, list | tuple) and all(_fits(declared.element, v) for v in value)
+    accepted = _PYTHON_TYPES.get(str(declared))
+    if accepted is None:
+        return True
+    plain = value.item() if _is_numpy_scalar(value) else value
+    return isinstance(plain, accepted) and (bool in accepted or not isinstance(plain, bool))
+
+
+def _is_numpy_scalar(value: object) -> bool:
+    return any(c.__name__ == "generic" and c.__module__ == "numpy" for c in type(value).__mro__)

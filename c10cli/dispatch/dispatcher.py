@@ -3,36 +3,54 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
-from c10cli._lazy import provided
 from c10cli.arrays import tensor_types
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch import refusals
+from c10cli.dispatch.dispatch_table import DispatchTable, StaleTable
 from c10cli.dispatch.kernel import (
     BoxedKernel,
     CacheCreator,
-    GivenKernel,
     KernelEntry,
     KernelFunction,
     KernelSource,
     OpKernel,
-    bind_kernel,
+    as_source,
 )
 from c10cli.dispatch.names import select_name
-from c10cli.dispatch.operator import OperatorHandle
-from c10cli.dispatch.site import caller_site
+from c10cli.dispatch.operator import Operator, SchemaSays, Unique
 from c10cli.dispatch.stack import Stack
-from c10cli.dispatch.table import DispatchTable, StaleTable
-from c10cli.dispatch.unique import Unique
-from c10cli.dispatch.watch import MemoryCheck
-from c10cli.errors import Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_schema
+
+
+class OperatorHandle(Operator):
+    """One registered operator: its schema, its dispatch table, its call function.
+
+    ``handle.call(x, y)`` is the fast call, a function generated from the
+    schema; ``handle(x, y)`` is the same and explains wrong arguments better.
+    Values reach the kernel as they are, a list as the caller's own list; what
+    is left out comes from the schema's defaults, never from the kernel's.
+    There is one handle per registration: after the operator is deregistered,
+    every use raises `StaleHandleError`, also when its name is registered anew.
+    """
+
+    __slots__ = ("dispatcher",)
+
+    def __init__(self, schema: FunctionSchema, site: str, dispatcher: Dispatcher) -> None:
+        super().__init__(schema, site, checked=dispatcher.checked)
+        self.dispatcher = dispatcher
+
+
+# Of a handle, what it is called by; of the class, what it is.
+OperatorHandle.__doc__ = SchemaSays(lambda op: str(op.schema), OperatorHandle.__doc__)  # type: ignore[assignment]
 
 
 class Dispatcher(Unique):
@@ -61,10 +79,9 @@ class Dispatcher(Unique):
     """
 
     _singleton: ClassVar[Dispatcher | None] = None
-    _singleton_lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, *, checked: bool = False) -> None:
-        self.memory_check: MemoryCheck | None = provided("memory check") if checked else None
+        self.checked = checked
         self.writing = threading.RLock()
         self._operators: dict[OperatorName, OperatorHandle] = {}
         self._undo: list[Callable[[], object]] | None = None
@@ -74,15 +91,10 @@ class Dispatcher(Unique):
     @classmethod
     def singleton(cls) -> Dispatcher:
         """The process's own dispatcher."""
-        with cls._singleton_lock:
+        with _listing:
             if cls._singleton is None:
                 cls._singleton = cls()
             return cls._singleton
-
-    @classmethod
-    def renew_singleton_lock(cls) -> None:
-        """Forget who is making the singleton; for a forked child."""
-        cls._singleton_lock = threading.Lock()
 
     def register_schema(self, schema: FunctionSchema | str, *, site: str | None = None) -> OperatorHandle:
         """A new operator with *schema*.
@@ -149,17 +161,13 @@ class Dispatcher(Unique):
             StaleHandleError: C10E306.
         """
         op, key = self._owned(op), DispatchKey(dispatch_key)
-        source = _kernel_source(kernel, cache_creator)
-        entry = KernelEntry(key, source, site or caller_site())
-        if isinstance(source, GivenKernel):
-            entry = KernelEntry(key, source, entry.site, bind_kernel(op.schema, source))
+        entry = KernelEntry(key, as_source(op.schema, kernel, cache_creator), site or caller_site())
         with self.writing:
-            table = self._owned(op).table()
-            present = table.registrations.get(key, ())
+            present = self._owned(op).table().registrations.get(key, ())
             if present and not override:
                 raise refusals.registered_twice(op, present[-1], entry)
-            self._publish(op, table, key, (*present, entry))
-            self.on_rollback(lambda: self._remove_entry(op, entry))
+            self._publish(op, key, (*present, entry))
+            self.on_rollback(lambda: self.remove_entry(op, entry))
         return KernelRegistrar(self, op, entry)
 
     def deregister_kernel(self, op: OperatorHandle | str, dispatch_key: DispatchKey | str) -> None:
@@ -176,11 +184,9 @@ class Dispatcher(Unique):
         with self.writing:
             op = self._owned(op)
             table = op.table()
-            present = table.registrations.get(key, ())
-            if not present:
+            if key not in table.registrations:
                 raise refusals.not_registered(op, key, table)
-            self._publish(op, table, key, present[:-1])
-            self.on_rollback(lambda: self._publish(op, op.table(), key, present))
+            self.remove_entry(op, table.registrations[key][-1])
 
     def lookup(self, op: OperatorHandle | str, stack: Stack) -> OpKernel:
         """The kernel for the arguments on top of *stack*, not called.
@@ -258,9 +264,10 @@ class Dispatcher(Unique):
         key = entry.dispatch_key
         with self.writing:
             present = op.table().registrations.get(key, ()) if op.is_live else ()
-            if any(e is entry for e in present):
-                self._remove_entry(op, entry)
-                self.on_rollback(lambda: self._publish(op, op.table(), key, present))
+            left = tuple(e for e in present if e is not entry)
+            if len(left) < len(present):
+                self._publish(op, key, left)
+                self.on_rollback(lambda: self._publish(op, key, present))
 
     def _owned(self, op: OperatorHandle | str) -> OperatorHandle:
         if isinstance(op, str):
@@ -272,18 +279,11 @@ class Dispatcher(Unique):
             raise refusals.foreign_operator(op)
         return op
 
-    def _publish(
-        self, op: OperatorHandle, table: DispatchTable, key: DispatchKey, entries: tuple[KernelEntry, ...]
-    ) -> None:
-        registrations = {k: e for k, e in table.registrations.items() if k is not key}
+    def _publish(self, op: OperatorHandle, key: DispatchKey, entries: tuple[KernelEntry, ...]) -> None:
+        registrations = {k: e for k, e in op.table().registrations.items() if k is not key}
         if entries:
             registrations[key] = entries
-        op.publish(DispatchTable(table.calling, registrations))
-
-    def _remove_entry(self, op: OperatorHandle, entry: KernelEntry) -> None:
-        table = op.table()
-        present = table.registrations.get(entry.dispatch_key, ())
-        self._publish(op, table, entry.dispatch_key, tuple(e for e in present if e is not entry))
+        op.publish(DispatchTable(op.calling(), registrations))
 
     def _remove(self, op: OperatorHandle, site: str) -> None:
         del self._operators[op.name]
@@ -292,6 +292,10 @@ class Dispatcher(Unique):
     def _restore(self, op: OperatorHandle, table: DispatchTable) -> None:
         self._operators[op.name] = op
         op.publish(table.renewed())
+
+    def __repr__(self) -> str:
+        checked = "checked " if self.checked else ""
+        return f"<{checked}Dispatcher of {len(self._operators)} operators>"
 
     def on_rollback(self, step: Callable[[], object]) -> None:
         """Do *step* if the transaction that is open now fails; for those who hold the lock `writing`."""
@@ -321,6 +325,9 @@ class KernelRegistrar(Unique):
         """Deregister the kernel, if it still is registered."""
         self._dispatcher.remove_entry(self.op, self._entry)
 
+    def __repr__(self) -> str:
+        return f"<KernelRegistrar of {self._entry.source.name} for {self.op.name} at {self.dispatch_key}>"
+
     def __enter__(self) -> KernelRegistrar:
         return self
 
@@ -329,7 +336,7 @@ class KernelRegistrar(Unique):
 
 
 _dispatchers: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
-_listing = threading.Lock()
+_listing = threading.RLock()  # for them, and for the singleton
 
 
 def _refresh_all() -> None:
@@ -344,9 +351,8 @@ tensor_types.on_change(_refresh_all)
 
 def _after_fork() -> None:
     global _listing
-    _listing = threading.Lock()
-    OperatorHandle.renew_lock()
-    Dispatcher.renew_singleton_lock()
+    _listing = threading.RLock()
+    Operator.renew_lock()
     for dispatcher in list(_dispatchers):
         dispatcher.after_fork()
 
@@ -355,13 +361,20 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _kernel_source(kernel: Any, cache_creator: CacheCreator | None) -> KernelSource:
-    if isinstance(kernel, BoxedKernel):
-        return GivenKernel(kernel.function, cache_creator, boxed=True)
-    if not callable(kernel) and hasattr(kernel, "load"):
-        if cache_creator is not None:
-            fact = f"kernel source `{kernel.name}` brings its own cache creator, and another one is given"
-            raise RegistrationError(Diagnostic("C10E309", fact, help="leave out cache_creator"))
-        source: KernelSource = kernel
-        return source
-    return GivenKernel(kernel, cache_creator, boxed=False)
+# With the separator, so that a folder such as `c10cli_plugins` counts as outside.
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+
+
+def caller_site() -> str:
+    """``file:line`` of the innermost frame outside c10cli, and its package, if it is of one."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    module = frame.f_globals.get("__package__")  # none in a script, and code may set it to anything
+    package = module.partition(".")[0] if isinstance(module, str) else ""
+    return with_package(f"{frame.f_code.co_filename}:{frame.f_lineno}", package)
+
+
+def with_package(place: str, package: str) -> str:
+    """*place* and the *package* that it is in, if that is any."""
+    return f"{place}, package {package}" if package else place

@@ -13,114 +13,48 @@ import functools
 import keyword
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
-from typing import Any, Protocol
+from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.schema.model import Argument, FunctionSchema
 
 Function = Callable[..., Any]
-
-
-class Helpers(Protocol):
-    """What generated code calls for all that is not in its body."""
-
-    def first_tensor(self, *values: Any) -> Any:
-        """The tensor that decides, of several values; None where there is none."""
-
-    def slow_returns(self, result: Any) -> Any:
-        """A kernel's result as the schema returns it, or an error."""
-
-    def slow_call(
-        self,
-        table: Mapping[Any, Function],
-        key_of: Function | None,
-        slow: Function,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
-        """The whole call."""
+SwapTable = Callable[[Mapping[Any, Function]], None]
 
 
 def generate_call(
     schema: FunctionSchema,
-    helpers: Helpers,
     tensor: str,
+    helpers: Mapping[str, Function],
     table: Mapping[Any, Function],
     key_of: Function | None,
     slow: Function,
-) -> tuple[Function, Callable[[Mapping[Any, Function]], None]]:
+) -> tuple[Function, SwapTable]:
     """A function with the signature of *schema*, and the function that gives it another *table*.
 
     Args:
         tensor: the expression of the tensor that decides, over argument names.
+        helpers: what the code calls for all that is not in its body: ``c10_first(*values)``, which
+            *tensor* may use, ``c10_slow_returns(result)``, a result as the schema returns it, and
+            ``c10_slow_call(table, key_of, slow, args, kwargs)``, the whole call.
         table: functions in schema form, by what *key_of* says of that tensor.
         key_of: None: *slow* is called for everything.
         slow: called, in schema form, where *table* has nothing.
     """
     names: dict[str, Any] = {
+        **helpers,
         "c10_table": table,
         "c10_key_of": key_of,
         "c10_slow": slow,
-        "c10_first": helpers.first_tensor,
-        "c10_slow_returns": helpers.slow_returns,
-        "c10_slow_call": helpers.slow_call,
         "c10_is_miss": _is_miss,
-        **_BUILTINS,
+        # Under names of their own, because an argument may be called `type`.
+        "c10_type": type,
+        "c10_tuple": tuple,
+        "c10_len": len,
+        "c10_miss": KeyError,
         **{f"c10_default_{a.name}": _fresh(a.default) for a in schema.arguments if a.has_default},
     }
-    exec(compiled(_source(schema, tensor, direct=key_of is None)), names)
-    return _taken(schema, names)
-
-
-def generate_call_by_types(
-    schema: FunctionSchema, defaults: Mapping[str, object], table: Mapping[Any, Function], slow: Function
-) -> tuple[Function, Callable[[Mapping[Any, Function]], None]] | None:
-    """The same for a *table* by the types of all arguments; None where Python can have no such function.
-
-    Args:
-        defaults: what is passed for an argument that is left out, by name.
-        table: of functions that take all arguments in schema order, one by one.
-        slow: called so, too.
-    """
-    if not _has_python_signature(schema.arguments):
-        return None
-    arguments = [argument.name for argument in schema.arguments]
-    source = _BY_TYPES.format(
-        parameters=_parameters(schema),
-        types="".join(f"c10_type({name}), " for name in arguments),
-        passed=", ".join(arguments),
-    )
-    names = {"c10_table": table, "c10_slow": slow, **_BUILTINS}
-    names |= {f"c10_default_{name}": default for name, default in defaults.items()}
-    exec(compiled(source), names)
-    return _taken(schema, names)
-
-
-def passed_values(schema: FunctionSchema) -> str:
-    """The code that passes all arguments, `v0`, `v1` and so on, to a function in schema form."""
-    texts = [f"v{i}" for i in range(len(schema.positional))]
-    for i, argument in enumerate(schema.keyword_only, len(texts)):
-        is_name = not keyword.iskeyword(argument.name)  # torch has arguments called `from`
-        texts.append(f"{argument.name}=v{i}" if is_name else f"**{{{argument.name!r}: v{i}}}")
-    return ", ".join(texts)
-
-
-def generate_apply(schema: FunctionSchema) -> Function:
-    """``apply(function, *values)``: call *function*, in schema form, with all arguments in schema order."""
-    values = ", ".join(f"v{i}" for i in range(len(schema.arguments)))
-    return _evaluated(f"lambda function, {values}: function({passed_values(schema)})")
-
-
-@functools.lru_cache(maxsize=1024)
-def _evaluated(source: str) -> Function:
-    made: Function = eval(source)
-    return made
-
-
-def _taken(
-    schema: FunctionSchema, names: dict[str, Any]
-) -> tuple[Function, Callable[[Mapping[Any, Function]], None]]:
-    """The function among *names*, its globals, and what swaps its table."""
+    exec(_compiled(_source(schema, tensor, direct=key_of is None)), names)
     # Taken out of the namespace that is its own __globals__: a cycle would
     # leave garbage behind every lookup.
     call: Function = names.pop("call")
@@ -131,6 +65,19 @@ def _taken(
         names["c10_table"] = table
 
     return call, swap
+
+
+def generate_apply(schema: FunctionSchema) -> Function:
+    """``apply(function, *values)``: call *function*, in schema form, with all arguments in schema order."""
+    values = [f"v{i}" for i in range(len(schema.arguments))]
+    passed = values.copy()
+    for i, argument in enumerate(schema.keyword_only, len(schema.positional)):
+        is_name = not keyword.iskeyword(argument.name)  # torch has arguments called `from`
+        passed[i] = f"{argument.name}=v{i}" if is_name else f"**{{{argument.name!r}: v{i}}}"
+    names: dict[str, Any] = {}
+    exec(_compiled(f"def apply(function, {', '.join(values)}): return function({', '.join(passed)})"), names)
+    apply: Function = names.pop("apply")
+    return apply
 
 
 def _is_miss(error: KeyError) -> bool:
@@ -146,10 +93,6 @@ def _is_miss(error: KeyError) -> bool:
         and len(error.args) == 1
         and isinstance(error.args[0], type | DispatchKey)
     )
-
-
-# Under names of their own, because an argument may be called `type`.
-_BUILTINS = {"c10_type": type, "c10_tuple": tuple, "c10_len": len, "c10_miss": KeyError}
 
 
 def _fresh(default: object) -> object:
@@ -217,10 +160,6 @@ try:
 _SLOW, _GET = "c10_slow({passed})", "c10_table.get({key}, c10_slow)({passed})"
 _DIRECT = (_NO_RETURN.format(call=_SLOW), f"return {_SLOW}", _SEVERAL_RETURNS.format(call=_SLOW))
 _CHOOSING = (_NO_RETURN.format(call=_GET), _ONE_RETURN, _SEVERAL_RETURNS.format(call=_GET))
-_BY_TYPES = """\
-def call({parameters}):
-    return c10_table.get(({types}), c10_slow)({passed})
-"""
 # For arguments that Python cannot have as parameters (`from` is a real argument
 # of real operators): bound by the schema at every call.
 _SLOW_TEMPLATE = """\
@@ -230,6 +169,6 @@ def call(*args, **kwargs):
 
 
 @functools.lru_cache(maxsize=1024)
-def compiled(source: str) -> CodeType:
+def _compiled(source: str) -> CodeType:
     """Compiled once per shape of schema: operators that look alike share the code."""
     return compile(source, "<c10 call>", "exec")

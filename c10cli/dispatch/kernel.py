@@ -6,19 +6,18 @@ import contextlib
 import inspect
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import callable_name
-from c10cli.dispatch import signature as signatures
+from c10cli.dispatch.calling import Calling
+from c10cli.dispatch.checked import checked_function
+from c10cli.dispatch.signature import cache_parameter, has_arguments_of, mismatch
 from c10cli.dispatch.stack import Stack
 from c10cli.errors import Diagnostic, KernelError, RegistrationError
 from c10cli.schema.model import FunctionSchema
-
-if TYPE_CHECKING:
-    from c10cli.dispatch.calling import Calling
 
 KernelFunction = Callable[..., Any]
 CacheCreator = Callable[[], object]
@@ -43,32 +42,14 @@ class BoxedKernel:
 
 
 class KernelSource(Protocol):
-    """Where a kernel's function comes from."""
+    """Where a kernel comes from."""
 
     @property
     def name(self) -> str:
         """The kernel's name, for messages."""
 
-    def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
-        """The function, its cache creator and whether it is boxed."""
-
-
-@dataclass(frozen=True, slots=True)
-class GivenKernel:
-    """A kernel handed over as a function."""
-
-    function: KernelFunction
-    cache_creator: CacheCreator | None
-    boxed: bool
-
-    @property
-    def name(self) -> str:
-        """The function's own name, qualified."""
-        return callable_name(self.function)
-
-    def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
-        """The three fields."""
-        return self.function, self.cache_creator, self.boxed
+    def load(self, schema: FunctionSchema) -> BoundKernel:
+        """The kernel, checked against *schema*; asked for when it is first needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +68,10 @@ class BoundKernel:
     cache_creator: CacheCreator | None
     cache_keyword: str | None
     place: str
+
+    def load(self, schema: FunctionSchema) -> BoundKernel:
+        """Itself: a kernel that is given is bound when it is registered."""
+        return self
 
     def caller(self, calling: Calling, get_cache: CacheCreator | None = None) -> KernelFunction:
         """The kernel as a function of the schema's arguments alone.
@@ -122,43 +107,58 @@ def callable_place(function: object) -> str:
     return type(function).__module__
 
 
-def bind_kernel(schema: FunctionSchema, source: KernelSource) -> BoundKernel:
-    """The kernel of *source*, checked against *schema*.
+def bind_kernel(
+    schema: FunctionSchema,
+    name: str,
+    function: KernelFunction,
+    cache_creator: CacheCreator | None = None,
+    *,
+    boxed: bool = False,
+) -> BoundKernel:
+    """*function* as a kernel of *schema*, against which it is checked.
 
     Raises:
         RegistrationError: C10E310 for what is no kernel, C10E305 for one whose
             signature does not fit.
     """
-    function, cache_creator, boxed = source.load()
     _check_is_kernel(schema, function)
     if cache_creator is not None and not callable(cache_creator):
-        raise _refusal(schema, "C10E310", f"the cache creator of `{source.name}` is {_what(cache_creator)}")
-    cache_keyword = None
+        raise _refusal(schema, "C10E310", f"the cache creator of `{name}` is {_what(cache_creator)}")
+    cache_keyword, place, has_cache = None, callable_place(function), cache_creator is not None
     # What fits as it stands needs no `inspect.signature`, half the cost of a registration.
-    fits = signatures.has_arguments_of(schema, function) and not (boxed or cache_creator)
+    fits = has_arguments_of(schema, function) and not (boxed or has_cache)
     signature = None if fits and not function.__annotations__ else signature_of(function)
     if signature is not None:
-        has_cache = cache_creator is not None
-        reason = signatures.mismatch(schema, signature, has_cache=has_cache, boxed=boxed)
+        reason = mismatch(schema, signature, has_cache=has_cache, boxed=boxed)
         if reason:
-            raise signature_refusal(schema, source.name, callable_place(function), reason)
-        cache_keyword = _cache_keyword(schema, signature) if has_cache and not boxed else None
-    return BoundKernel(source.name, function, boxed, cache_creator, cache_keyword, callable_place(function))
+            raise RegistrationError(
+                Diagnostic(
+                    "C10E305",
+                    f"kernel `{name}` of `{schema.name}` {reason}",
+                    place=f"{name} ({place})",
+                    notes=(f"the schema is {schema}",),
+                    help="give the kernel the schema's arguments: the same names, in the same order",
+                ),
+                operator=str(schema.name),
+                kernel=name,
+            )
+        parameter = cache_parameter(schema, signature) if has_cache and not boxed else None
+        if parameter is not None and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
+            cache_keyword = parameter.name
+    return BoundKernel(name, function, boxed, cache_creator, cache_keyword, place)
 
 
-def signature_refusal(schema: FunctionSchema, kernel: str, place: str, reason: str) -> RegistrationError:
-    """The error for a kernel whose signature does not fit."""
-    return RegistrationError(
-        Diagnostic(
-            "C10E305",
-            f"kernel `{kernel}` of `{schema.name}` {reason}",
-            place=f"{kernel} ({place})",
-            notes=(f"the schema is {schema}",),
-            help="give the kernel the schema's arguments: the same names, in the same order",
-        ),
-        operator=str(schema.name),
-        kernel=kernel,
-    )
+def as_source(schema: FunctionSchema, kernel: Any, cache_creator: CacheCreator | None) -> KernelSource:
+    """Where the *kernel* that is registered comes from; one that is given is bound to *schema* here."""
+    if not callable(kernel) and hasattr(kernel, "load"):
+        source: KernelSource = kernel
+        if cache_creator is not None:
+            fact = f"kernel source `{source.name}` brings its own cache creator, and another one is given"
+            raise RegistrationError(Diagnostic("C10E309", fact, help="leave out cache_creator"))
+        return source
+    boxed = isinstance(kernel, BoxedKernel)
+    function: Any = kernel.function if isinstance(kernel, BoxedKernel) else kernel
+    return bind_kernel(schema, callable_name(function), function, cache_creator, boxed=boxed)
 
 
 _NOT_PLAIN = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
@@ -205,32 +205,24 @@ def signature_of(function: KernelFunction) -> inspect.Signature | None:
         return None
 
 
-def _cache_keyword(schema: FunctionSchema, signature: inspect.Signature) -> str | None:
-    parameter = signatures.cache_parameter(schema, signature)
-    if parameter is None or parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-        return None
-    return parameter.name
-
-
 @dataclass(slots=True)
 class KernelEntry:
     """One registration in a dispatch table: a key, a kernel, and where it was registered.
 
-    The kernel is bound (and, from a manifest, imported) when a call first
-    needs it; two threads that need it at once bind it twice, harmlessly.
+    A kernel from a manifest is imported when a call first needs it; two
+    threads that need it at once bind it twice, harmlessly.
     """
 
     dispatch_key: DispatchKey
     source: KernelSource
     site: str
-    _bound: BoundKernel | None = field(default=None, repr=False)
 
     def bound(self, schema: FunctionSchema) -> BoundKernel:
         """The kernel, bound on first use."""
-        bound = self._bound
-        if bound is None:
-            bound = self._bound = bind_kernel(schema, self.source)
-        return bound
+        source = self.source
+        if type(source) is not BoundKernel:  # `isinstance` costs a tenth of a lookup
+            source = self.source = source.load(schema)
+        return source
 
     def describe(self) -> str:
         """``CPU[1]: add_cpu (registered at file:line)``."""
@@ -285,17 +277,13 @@ class OpKernel:
     take its `unboxed` function first.
 
     Args:
-        around: puts checks around a function in schema form, of *bound*; None: it is called as it is.
+        checked: check every call, as a checked dispatcher does.
     """
 
     __slots__ = ("__weakref__", "_bound", "_caller", "_calling", "_unboxed", "dispatch_key")
 
     def __init__(
-        self,
-        calling: Calling,
-        dispatch_key: DispatchKey,
-        bound: BoundKernel,
-        around: Callable[[KernelFunction, BoundKernel], KernelFunction] | None = None,
+        self, calling: Calling, dispatch_key: DispatchKey, bound: BoundKernel, checked: bool = False
     ) -> None:
         self._calling = calling
         self._bound = bound
@@ -306,9 +294,11 @@ class OpKernel:
             self._caller = bound.function
         else:
             self._caller = bound.caller(calling, _CacheSlot(create, bound.name).get if create else None)
-        if around is not None:
-            self._caller = around(self._caller, bound)
         self._unboxed: KernelFunction | None = None
+        if checked:
+            self._caller = self._unboxed = checked_function(
+                calling.schema, bound.name, self._caller, bound.place
+            )
         self.dispatch_key = dispatch_key
 
     @property

@@ -1,77 +1,103 @@
-"""Operator handles: what registration and `find` give, and what one calls."""
+"""One operator: its schema, its dispatch table, its call function."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch.calling import Calling
-from c10cli.dispatch.checked import CheckedCall
-from c10cli.dispatch.kernel import OpKernel
+from c10cli.dispatch.checked import as_declared, bind_checked, call_watched
+from c10cli.dispatch.dispatch_table import DispatchTable, StaleTable
+from c10cli.dispatch.generated import Function
+from c10cli.dispatch.kernel import KernelEntry, OpKernel
 from c10cli.dispatch.stack import Stack
-from c10cli.dispatch.table import DispatchTable, StaleTable
-from c10cli.dispatch.unique import Unique
 from c10cli.errors import ArgumentError
 from c10cli.schema.model import FunctionSchema, OperatorName
 
-if TYPE_CHECKING:
-    from c10cli.dispatch.dispatcher import Dispatcher
-    from c10cli.dispatch.kernel import KernelEntry
+Self = TypeVar("Self")
 
 
-class OperatorHandle(Unique):
-    """One registered operator: its schema, its dispatch table, its call function.
+class Unique:
+    """A copy of it is itself, and it is not pickled: a second one would not hear of changes to the first."""
 
-    ``handle.call(x, y)`` is the fast call, a function generated from the
-    schema; ``handle(x, y)`` is the same and explains wrong arguments better.
-    Values reach the kernel as they are, a list as the caller's own list; what
-    is left out comes from the schema's defaults, never from the kernel's.
-    There is one handle per registration: after the operator is deregistered,
-    every use raises `StaleHandleError`, also when its name is registered anew.
+    __slots__ = ()
+
+    def __copy__(self: Self) -> Self:
+        return self
+
+    def __deepcopy__(self: Self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} cannot be pickled, because it belongs to this process;"
+            " send the operator's name, and find(...) it in the other one"
+        )
+
+
+class SchemaSays:
+    """An attribute that is of the schema where an operator is asked, and *of_class* where its class is."""
+
+    def __init__(self, of_operator: Callable[[Operator], object], of_class: str | None = None) -> None:
+        self._of_operator, self._of_class = of_operator, of_class
+
+    def __get__(self, op: Operator | None, owner: type) -> object:
+        if op is not None:
+            return self._of_operator(op)
+        if self._of_class is None:
+            raise AttributeError
+        return self._of_class
+
+
+class Operator(Unique):
+    """What `OperatorHandle` is, without its dispatcher.
 
     Args:
         site: where the schema was registered, ``file:line``.
-        dispatcher: the one that the operator is registered with.
+        checked: check every call.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_around",
-        "_calling",
-        "_swap",
-        "_swap_checked",
-        "_table",
-        "call",
-        "dispatcher",
-        "name",
-        "schema",
-        "site",
-    )
+    __slots__ = ("__weakref__", "_calling", "_checked", "_swap", "_table", "call", "name", "schema", "site")
 
     call: Callable[..., Any]
+    __signature__ = SchemaSays(lambda op: inspect.signature(op.call))
 
     # Held for the two steps of a publication, by whoever makes one, and no
     # other lock is taken meanwhile; reentrant for finalizers that register.
     _publishing: ClassVar[threading.RLock] = threading.RLock()
 
-    def __init__(self, schema: FunctionSchema, site: str, dispatcher: Dispatcher) -> None:
+    def __init__(self, schema: FunctionSchema, site: str, *, checked: bool) -> None:
         self.schema = schema
         self.name: OperatorName = schema.name
         self.site = site
-        self.dispatcher = dispatcher
+        self._checked = checked
         self._calling = Calling(schema)
         self._table: DispatchTable | StaleTable = DispatchTable(self._calling, {})
         self.call, self._swap = self._calling.dispatching(self._table.by_type, self._slow_call)
-        # Of a checked dispatcher: what swaps the table by the types of all arguments, what checks a kernel.
-        self._swap_checked = self._around = None
-        if dispatcher.memory_check is not None:
-            checked = CheckedCall(self, dispatcher.memory_check)
-            self.call, self._swap_checked, self._around = checked.call, checked.swap, checked.around
+        if checked:
+            self.call = self._checked_call(self.call)
 
     def _slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._table.slow_call(*args, **kwargs)
+
+    def _checked_call(self, plain: Function) -> Function:
+        """What is called and shown as *plain* is, with all checks around the kernel."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            table = self.table()  # staleness explains more than a missing argument
+            values = bind_checked(self.schema, args, kwargs)
+            entry = table.entry_for(self._calling.key_tensor_of(values))
+            kernel, function = entry.bound(self.schema), table.function_of(entry)
+            return as_declared(call_watched(self.schema, kernel.name, function, values, kernel.place))
+
+        functools.update_wrapper(call, plain)
+        vars(call)["__signature__"] = inspect.signature(plain)
+        del vars(call)["__wrapped__"]  # the unchecked call is nobody's
+        return call
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the kernel that serves the arguments; see `call`.
@@ -85,18 +111,14 @@ class OperatorHandle(Unique):
         try:
             return self.call(*args, **kwargs)
         except TypeError as error:
-            self.explain(error, args, kwargs)
+            if isinstance(error, ArgumentError):
+                raise
+            self.table()  # as in a checked call
+            try:
+                self._calling.slow_bind(args, kwargs)  # names alone: no value is looked into
+            except ArgumentError as explained:
+                raise explained from error
             raise
-
-    def explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raise what is wrong with the arguments, if it is they that Python refused."""
-        if isinstance(error, ArgumentError):
-            return
-        self.table()  # staleness explains more than a missing argument
-        try:
-            self._calling.slow_bind(args, kwargs)  # names alone: no value is looked into
-        except ArgumentError as explained:
-            raise explained from error
 
     def call_boxed(self, stack: Stack) -> None:
         """Replace the arguments on top of *stack* by the results; after an exception it is as before.
@@ -110,7 +132,7 @@ class OperatorHandle(Unique):
     def lookup(self, /, *args: Any, **kwargs: Any) -> OpKernel:
         """The kernel that would serve a call with these arguments, not called."""
         entry = self.table().entry_for(self._calling.key_tensor(args, kwargs))
-        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._around)
+        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._checked)
 
     def lookup_on(self, stack: Stack) -> OpKernel:
         """The kernel that would serve the arguments on top of *stack*."""
@@ -126,7 +148,7 @@ class OperatorHandle(Unique):
         return self._op_kernel(entry)
 
     def _op_kernel(self, entry: KernelEntry) -> OpKernel:
-        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._around)
+        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._checked)
 
     def keys(self) -> tuple[DispatchKey, ...]:
         """The dispatch keys with a kernel, by number."""
@@ -158,8 +180,6 @@ class OperatorHandle(Unique):
         with self._publishing:
             self._table = table
             self._swap(table.by_type)
-            if self._swap_checked is not None:
-                self._swap_checked(table.by_types)
 
     def forget(self) -> None:
         """Go on with a table of the same kernels that has learned nothing of tensor types.
@@ -171,10 +191,10 @@ class OperatorHandle(Unique):
             if not isinstance(table, StaleTable):
                 self.publish(table.renewed())
 
-    @classmethod
-    def renew_lock(cls) -> None:
+    @staticmethod
+    def renew_lock() -> None:
         """Forget who is publishing; for a forked child."""
-        cls._publishing = threading.RLock()
+        Operator._publishing = threading.RLock()
 
     def calling(self) -> Calling:
         """How this operator is called; for building tables."""
@@ -182,4 +202,4 @@ class OperatorHandle(Unique):
 
     def __repr__(self) -> str:
         state = "" if self.is_live else " (deregistered)"
-        return f"<OperatorHandle {self.name}{state}>"
+        return f"<{type(self).__name__} {self.name}{state}>"

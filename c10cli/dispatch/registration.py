@@ -12,11 +12,9 @@ from typing import Any, cast
 from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import callable_name
 from c10cli.dispatch import refusals
-from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar
+from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar, OperatorHandle, caller_site
 from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, KernelFunction, signature_of
-from c10cli.dispatch.operator import OperatorHandle
-from c10cli.dispatch.site import caller_site
-from c10cli.dispatch.unique import Unique
+from c10cli.dispatch.operator import Unique
 from c10cli.errors import (
     AmbiguousOverloadError,
     Diagnostic,

@@ -12,7 +12,7 @@ from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.memory import share_memory
 from c10cli.arrays.placement import place
 from c10cli.describe import describe
-from c10cli.dispatch.call_errors import wrong_return
+from c10cli.dispatch.checked import wrong_return
 from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import ArgumentError, Diagnostic
 from c10cli.manifest.link import LinkedOperator, Variant

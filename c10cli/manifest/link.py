@@ -11,11 +11,9 @@ from pathlib import Path
 from c10cli.arrays.devices import Device, device_of, is_installed
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.torch_words import with_torch_objects
-from c10cli.dispatch.dispatcher import Dispatcher
-from c10cli.dispatch.kernel import BoundKernel, CacheCreator, KernelFunction, bind_kernel
+from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle, with_package
+from c10cli.dispatch.kernel import BoundKernel, bind_kernel
 from c10cli.dispatch.names import select_name
-from c10cli.dispatch.operator import OperatorHandle
-from c10cli.dispatch.site import with_package
 from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import (
     C10Error,
@@ -40,44 +38,27 @@ class ManifestKernel:
     """A kernel of a manifest, loaded when a call first needs it."""
 
     kernel: KernelDecl
-    schema: FunctionSchema
 
     @property
     def name(self) -> str:
         """The entry point's text, which says where the kernel is."""
         return self.kernel.entry_point.text
 
-    def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
-        """The function, its cache creator and whether it is boxed; imports their modules.
+    def load(self, schema: FunctionSchema) -> BoundKernel:
+        """The kernel, checked against *schema*; imports its modules.
 
         Raises:
             RegistrationError: C10E304, C10E305, C10E310, at its place in the manifest.
         """
+        kernel = self.kernel
         try:
-            loaded = self._load()
-            bind_kernel(self.schema, _Loaded(self.name, loaded))  # here, where the place is known
+            cache = load_entry_point(kernel.cache) if kernel.cache else None
+            function = load_entry_point(kernel.entry_point)
+            if kernel.arrays == "torch" and callable(function) and not kernel.boxed:
+                function = with_torch_objects(schema, function)
+            return bind_kernel(schema, self.name, function, cache, boxed=kernel.boxed)
         except RegistrationError as error:
-            raise _placed(error, self.kernel) from error
-        return loaded
-
-    def _load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
-        cache = load_entry_point(self.kernel.cache) if self.kernel.cache else None
-        function = load_entry_point(self.kernel.entry_point)
-        if self.kernel.arrays == "torch" and callable(function) and not self.kernel.boxed:
-            function = with_torch_objects(self.schema, function)
-        return function, cache, self.kernel.boxed
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A kernel of a manifest whose modules are imported."""
-
-    name: str
-    kernel: tuple[KernelFunction, CacheCreator | None, bool]
-
-    def load(self) -> tuple[KernelFunction, CacheCreator | None, bool]:
-        """The kernel."""
-        return self.kernel
+            raise _placed(error, kernel) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +116,7 @@ class LinkedOperator:
         Raises:
             RegistrationError: C10E304, C10E305, C10E310, at its place in the manifest.
         """
-        return bind_kernel(self.decl.schema, ManifestKernel(kernel, self.decl.schema))
+        return ManifestKernel(kernel).load(self.decl.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +269,7 @@ def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
 
 
 def _register(handle: OperatorHandle, kernel: KernelDecl, *, override: bool = False) -> None:
-    source, key = ManifestKernel(kernel, handle.schema), kernel.dispatch_key
+    source, key = ManifestKernel(kernel), kernel.dispatch_key
     try:
         handle.dispatcher.register_kernel(handle, key, source, override=override, site=_site(kernel.span))
     except RegistrationError as error:

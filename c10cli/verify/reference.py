@@ -13,9 +13,9 @@ from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.model import OperatorDecl
 from c10cli.schema.model import FunctionSchema
-from c10cli.verify.checked import call_checked
 from c10cli.verify.difference import Difference, find_difference
 from c10cli.verify.inputs import Arguments, CasePoint, copied, copy_tensors, make_arguments, place_case
+from c10cli.verify.kernel_call import call_checked
 from c10cli.verify.results import Call, KeptCall, check_results
 
 

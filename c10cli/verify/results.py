@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from c10cli.arrays.devices import LIBRARIES
-from c10cli.arrays.memory import MEMORY
+from c10cli.arrays.memory import contents_of, share_memory
 from c10cli.arrays.tensor_types import tensors_of
 from c10cli.describe import describe
-from c10cli.dispatch import call_errors
-from c10cli.errors import Diagnostic, KernelError
+from c10cli.dispatch.checked import kernel_error, wrong_return
+from c10cli.errors import KernelError
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.verify.inputs import Arguments
 
@@ -38,7 +38,7 @@ def check_results(
     for i, j in itertools.combinations(range(len(returns)), 2):
         if _may_be_one(schema.returns[i], schema.returns[j]):
             continue
-        if MEMORY.shared(returns, returns, [(i, j)]):
+        if share_memory(returns[i], returns[j]):
             names = " and ".join(_named(schema, place) for place in (i, j))
             fact = f"{names} of kernel `{kernel}` of `{schema.name}` share memory"
             raise _error(schema, kernel, fact, "return a copy, so that writing to one leaves the other")
@@ -60,7 +60,7 @@ def _check_libraries(
         if given and others:
             other = others.pop()
             came = f"gave a {other} tensor ({describe(value)}) for return {place}"
-            raise call_errors.wrong_return(
+            raise wrong_return(
                 schema,
                 kernel,
                 f"{came}, where the arguments are of {' and '.join(sorted(given))}",
@@ -103,7 +103,7 @@ class KeptCall:
                 raise _error(schema, kernel, fact, "keep no argument from one call to the next", "C10E505")
         after_returns = _snapshots(first.returns)
         for place, (before, after) in enumerate(zip(self._returns, after_returns, strict=True)):
-            shared = MEMORY.shared(first.returns, second.returns, [(place, place)])
+            shared = share_memory(first.returns[place], second.returns[place])
             if before != after or shared:
                 what = f"{_named(schema, place)} of kernel `{kernel}` of `{schema.name}`"
                 fact = f"{what} is the same memory in every call: the next call overwrites it"
@@ -111,8 +111,7 @@ class KeptCall:
 
 
 def _snapshots(values: Any) -> tuple[Any, ...]:
-    held = tuple(values)
-    return tuple(map(MEMORY.contents, held))
+    return tuple(map(contents_of, values))
 
 
 def _named(schema: FunctionSchema, place: int) -> str:
@@ -121,5 +120,4 @@ def _named(schema: FunctionSchema, place: int) -> str:
 
 
 def _error(schema: FunctionSchema, kernel: str, fact: str, todo: str, code: str = "C10E506") -> KernelError:
-    diagnostic = Diagnostic(code, fact, notes=(f"the schema is {schema}",), help=todo)
-    return KernelError(diagnostic, operator=str(schema.name), kernel=kernel)
+    return kernel_error(schema, kernel, code, fact, todo)

@@ -5,7 +5,7 @@ from c10cli import parse_schema
 from c10cli.bench import rungs as module
 from c10cli.bench.ladder import RUNGS
 from c10cli.bench.rungs import make_operator, make_rounds
-from c10cli.dispatch.kernel import GivenKernel, bind_kernel
+from c10cli.dispatch.kernel import bind_kernel
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def rounds(calls):
                 args[0][-len(schema.arguments) :] = [result]
             return result
 
-        bound = bind_kernel(schema, GivenKernel(kernel, cache, boxed))
+        bound = bind_kernel(schema, "kernel", kernel, cache, boxed=boxed)
         return make_rounds(make_operator(schema, bound, "CPU"), bound, key, arguments, library)
 
     return rounds

@@ -1,11 +1,15 @@
 import re
 import sysconfig
+import threading
 import weakref
 
 import pytest
 
 from c10cli.arrays.tensor_types import register_tensor_type
 from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.kernel import bind_kernel
+
+PATIENCE_S = 10
 
 
 class Tensor:
@@ -107,3 +111,59 @@ def alive():
             return value
 
     return Alive()
+
+
+@pytest.fixture
+def start():
+    """``start(function)``: a thread that runs it; what it raises, the test raises when it ends."""
+    threads, errors = [], []
+
+    def begin(function):
+        def run():
+            try:
+                function()
+            except BaseException as error:  # noqa: BLE001 - the test itself raises it
+                errors.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        threads.append(thread)
+        thread.start()
+        return thread
+
+    yield begin
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert not [thread for thread in threads if thread.is_alive()], "deadlock"
+    if errors:
+        raise errors[0]
+
+
+@pytest.fixture
+def join():
+    """``join(*threads)``: waits for all of them."""
+
+    def wait(*threads):
+        for thread in threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive(), "deadlock"
+
+    return wait
+
+
+@pytest.fixture
+def slow_source():
+    """``slow_source(function)``: a kernel whose load waits, as an import may, until ``go_on`` is set."""
+
+    class SlowSource:
+        name = "slow.py:f"
+
+        def __init__(self, function):
+            self.function = function
+            self.loading, self.go_on = threading.Event(), threading.Event()
+
+        def load(self, schema):
+            self.loading.set()
+            assert self.go_on.wait(PATIENCE_S)
+            return bind_kernel(schema, self.name, self.function)
+
+    return SlowSource

@@ -1,5 +1,4 @@
 import inspect
-import sys
 
 import numpy as np
 import pytest
@@ -270,15 +269,6 @@ def test_only_a_checked_dispatcher_checks():
     op.dispatcher.register_kernel(op, "CPU", lambda x: x)
     x = np.ones(1)
     assert op.call(x) is x
-
-
-def test_a_checked_dispatcher_asks_the_package_for_its_memory_check():
-    from c10cli._lazy import provided
-    from c10cli.arrays.memory import MEMORY
-
-    assert provided("memory check") is MEMORY
-    assert Dispatcher(checked=True).memory_check is sys.modules["c10cli.arrays.memory"].MEMORY
-    assert Dispatcher().memory_check is None
 
 
 def test_defaults_are_those_of_the_schema_whatever_their_type_means(define):

@@ -15,7 +15,12 @@ from c10cli.dispatch.registration import Ops, OpSchemaRegistrar, kernel_registra
 from c10cli.errors import CODES, C10Error
 from c10cli.schema.parser import parse_schema
 
-SOURCES = Path(__file__).parents[2] / "c10cli" / "dispatch"
+PACKAGE = Path(__file__).parents[2] / "c10cli"
+SOURCES = [
+    *(PACKAGE / "dispatch").glob("*.py"),
+    PACKAGE / "arrays/keys.py",
+    PACKAGE / "arrays/tensor_types.py",
+]
 MANY = ", ".join(f"int a{i}" for i in range(40))
 LONG = f"t::f(Tensor x, {MANY}) -> Tensor"
 KEYS = [f"ErrorTexts{i}" for i in range(40)]
@@ -190,11 +195,11 @@ def words(fact):
 
 
 def test_every_code_that_the_dispatcher_uses_is_provoked_here():
-    texts = [path.read_text(encoding="utf-8") for path in SOURCES.glob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in SOURCES]
     strings = [n.value for t in texts for n in ast.walk(ast.parse(t)) if isinstance(n, ast.Constant)]
     used = {s for s in strings if isinstance(s, str) and re.fullmatch(r"C10E\d{3}", s)}
     # A note on a kernel's own exception, and a code that is compared with, not raised.
-    assert used - {"C10E501"} == {name.split()[0] for name in ERRORS}
+    assert used - {"C10E501"} <= {name.split()[0] for name in ERRORS}
     assert used <= set(CODES)
 
 

@@ -7,8 +7,8 @@ import warnings
 import pytest
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.dispatch.dispatcher import Dispatcher
-from c10cli.dispatch.operator import OperatorHandle
+from c10cli.dispatch import dispatcher as module
+from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
 from c10cli.dispatch.registration import define_op_schema
 
 PATIENCE_S = 20
@@ -111,7 +111,7 @@ def test_a_child_forked_inside_a_transaction_of_its_own_thread_goes_on_with_it(d
 
 def test_the_singleton_and_its_lock_are_usable_in_a_child(x, in_fork, busy):
     def hold(inside, done):
-        with Dispatcher._singleton_lock:
+        with module._listing:
             inside.set()
             done.wait(PATIENCE_S)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from c10cli.dispatch.kernel import BoxedKernel, KernelCache, OpKernel, callable_place
+from c10cli.dispatch.kernel import BoxedKernel, KernelCache, OpKernel, bind_kernel, callable_place
 from c10cli.errors import KernelError, RegistrationError
 
 SCHEMA = "t::f(Tensor x) -> int"
@@ -317,11 +317,11 @@ class Source:
     name = "kernels/f.py:f"
 
     def __init__(self, function, cache_creator=None, boxed=False):
-        self.loaded, self.result = 0, (function, cache_creator, boxed)
+        self.loaded, self.function, self.cache_creator, self.boxed = 0, function, cache_creator, boxed
 
-    def load(self):
+    def load(self, schema):
         self.loaded += 1
-        return self.result
+        return bind_kernel(schema, self.name, self.function, self.cache_creator, boxed=self.boxed)
 
 
 def test_a_source_is_loaded_once_by_the_first_use(register, x):

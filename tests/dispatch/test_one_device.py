@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from c10cli.arrays.tensor_types import key_of, register_tensor_type
-from c10cli.dispatch.checked import check_keys, tensors_in
+from c10cli.dispatch.checked import check_keys
 from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.errors import ArgumentError
 from c10cli.schema.parser import parse_schema
@@ -68,14 +68,6 @@ def test_a_type_that_is_taught_anew_is_asked_again(define):
     assert [op.call(Grid()), op.call(Grid())] == [2, 2]
 
 
-def test_a_call_takes_what_the_table_in_use_remembers_for_the_types(define):
-    op = define("(Tensor x, int n=1) -> int", lambda x, n: n)
-    assert [op.call(np.ones(1)), op.call(np.ones(1), 2)] == [1, 2]
-    assert list(op.table().by_types) == [(np.ndarray, int)]
-    op.table().by_types[np.ndarray, int] = lambda x, n: "remembered"
-    assert [op.call(np.ones(1)), op.call(np.ones(1), n=2)] == ["remembered"] * 2
-
-
 def test_a_tensor_whose_key_depends_on_the_value_is_asked_at_every_call(define):
     class Movable:
         place = "CPU"
@@ -107,11 +99,6 @@ def test_a_sparse_and_a_dense_tensor_are_on_one_device(needs):
     check_keys(schema, [matrix, np.eye(2)])
     with pytest.raises(ArgumentError):
         check_keys(schema, [matrix, OnMeta()])
-
-
-def test_the_tensors_of_a_value_are_itself_or_those_of_its_list():
-    a = np.ones(1)
-    assert [len(tensors_in(value)) for value in (a, [a, None, a], (a,), 3, "text", {})] == [1, 2, 1, 0, 0, 0]
 
 
 def test_a_tensor_without_a_key_does_not_hide_that_the_others_differ():

@@ -2,8 +2,8 @@ import contextlib
 
 import pytest
 
+from c10cli.dispatch.dispatcher import caller_site
 from c10cli.dispatch.registration import OpSchemaRegistrar, define_op_schema, kernel_registration
-from c10cli.dispatch.site import caller_site
 
 LINE = "tests/dispatch/test_site.py:"
 

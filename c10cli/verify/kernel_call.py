@@ -1,4 +1,4 @@
-"""A call that is checked on the way in, on the way out, and for what it must not touch."""
+"""A checked call of a kernel, out of which nothing comes but its returns or a finding."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from c10cli.arrays.memory import MEMORY
-from c10cli.dispatch import call_errors
-from c10cli.dispatch.checked import check_keys
-from c10cli.dispatch.returns import check_returns
-from c10cli.dispatch.watch import MemoryWatch
+from c10cli.dispatch import checked
 from c10cli.errors import KernelError
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.inputs import Arguments
@@ -19,7 +15,7 @@ from c10cli.verify.inputs import Arguments
 def call_checked(
     schema: FunctionSchema, kernel: str, function: Callable[..., Any], arguments: Arguments
 ) -> tuple[Any, ...]:
-    """The returns of *function* for *arguments*, always as a tuple, after all checks.
+    """As `c10cli.dispatch.checked.call_checked`; what the kernel raises is a finding as well.
 
     Args:
         kernel: its name, for messages.
@@ -28,31 +24,21 @@ def call_checked(
 
     Raises:
         ArgumentError: C10E406, the tensors are on different keys.
-        KernelError: C10E501, it raised; C10E502, returns that the schema does
-            not have; C10E505, it changed an argument; C10E506, a result shares
-            memory with an argument without saying so.
+        KernelError: C10E501, it raised; C10E502, C10E505, C10E506.
     """
-    values = [arguments[a.name] for a in schema.arguments]
-    check_keys(schema, values)
-    watch = MemoryWatch(schema, MEMORY)
-    before = watch.contents(values)
-    returns = check_returns(schema, kernel, _call(schema, kernel, function, arguments))
-    watch.check(kernel, values, returns, before)
-    return returns
-
-
-def _call(schema: FunctionSchema, kernel: str, function: Callable[..., Any], arguments: Arguments) -> Any:
-    positional = [arguments[a.name] for a in schema.positional]
-    keywords = {a.name: arguments[a.name] for a in schema.keyword_only}
     process = os.getpid()
-    try:
-        return function(*positional, **keywords)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a kernel must not end the command
-        raise as_kernel_error(schema, kernel, error, arguments) from error
-    finally:
-        end_copies_of(process)
+
+    def told(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a kernel must not end the command
+            raise as_kernel_error(schema, kernel, error, arguments) from error
+        finally:
+            end_copies_of(process)
+
+    return checked.call_checked(schema, kernel, told, [arguments[a.name] for a in schema.arguments])
 
 
 def end_copies_of(process: int) -> None:
@@ -75,7 +61,7 @@ def as_kernel_error(
             for d in error.diagnostics
         ]
         return KernelError(*named, **{**error.facts, "kernel": kernel})
-    told = call_errors.kernel_raised(schema, kernel, error, arguments)
+    told = checked.kernel_raised(schema, kernel, error, [arguments[a.name] for a in schema.arguments])
     raised = told.with_notes(f"raised at {_place(error)}")
     return KernelError(raised, operator=str(schema.name), kernel=kernel)
 

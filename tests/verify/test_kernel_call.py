@@ -7,7 +7,7 @@ import pytest
 
 from c10cli import ArgumentError, KernelError, parse_schema, register_tensor_type
 from c10cli.errors import Diagnostic
-from c10cli.verify.checked import call_checked
+from c10cli.verify.kernel_call import call_checked
 
 
 def call(schema, function, **arguments):

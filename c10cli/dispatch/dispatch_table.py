@@ -8,18 +8,16 @@ bring a dead kernel back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.tensor_types import key_of, remember, resolve_type
 from c10cli.describe import describe
-from c10cli.dispatch.calling import Calling
+from c10cli.dispatch.calling import Calling, call_error
+from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import KernelEntry
 from c10cli.errors import Diagnostic, NoKernelError, StaleHandleError
-
-Function = Callable[..., Any]
-Registrations = Mapping[DispatchKey, tuple[KernelEntry, ...]]
 
 
 class DispatchTable:
@@ -30,15 +28,16 @@ class DispatchTable:
             one serves, those before it were overridden.
     """
 
-    __slots__ = ("_entries", "by_key", "by_type", "by_types", "calling", "registrations")
+    __slots__ = ("_entries", "by_key", "by_type", "calling", "registrations")
 
-    def __init__(self, calling: Calling, registrations: Registrations) -> None:
+    def __init__(
+        self, calling: Calling, registrations: Mapping[DispatchKey, tuple[KernelEntry, ...]]
+    ) -> None:
         self.calling = calling
         self.registrations = registrations
         self.by_type: dict[type, Function] = {}
         self.by_key: dict[DispatchKey, Function] = {}
         self._entries: dict[type, KernelEntry] = {}  # of types that have one key
-        self.by_types: dict[tuple[type, ...], Function] = {}  # of all arguments, for checked calls
 
     def renewed(self) -> DispatchTable:
         """The same registrations, and nothing learned yet."""
@@ -52,6 +51,22 @@ class DispatchTable:
         """The registration that serves *key*."""
         entries = self.registrations.get(key)
         return entries[-1] if entries else None
+
+    def no_kernel(self, key: DispatchKey, place: str) -> NoKernelError:
+        """The error for *key*, asked for at *place*, with what is registered instead."""
+        schema, names = self.calling.schema, ", ".join(map(str, self.keys()))
+        other = f", or pass a tensor of {names}" if names else ""
+        return call_error(
+            NoKernelError,
+            schema,
+            "C10E403",
+            f"no kernel of `{schema.name}` for dispatch key {key}; registered: {names or 'none'}",
+            place=place,
+            notes=self.lines()[:8],
+            help=f"register a kernel for {key}{other}",
+            dispatch_key=key,
+            registered_keys=self.keys(),
+        )
 
     def entry_for(self, tensor: object) -> KernelEntry:
         """The registration that serves the key of *tensor*.
@@ -68,7 +83,8 @@ class DispatchTable:
             raise self.calling.not_a_tensor(tensor)
         entry = self.serving(key)
         if entry is None:
-            raise self.no_kernel(key, f"{self._deciding()}: {describe(tensor)} with key {key.name}")
+            place = f"call of {self.calling.schema.name}, argument {self.calling.deciding_names()}"
+            raise self.no_kernel(key, f"{place}: {describe(tensor)} with key {key.name}")
         if isinstance(resolve_type(type(tensor)), DispatchKey):
             remember(self._entries, type(tensor), entry)
         return entry
@@ -78,7 +94,7 @@ class DispatchTable:
         tensor = self.calling.key_tensor(args, kwargs)
         resolution = resolve_type(type(tensor))
         if resolution is None or isinstance(resolution, DispatchKey):
-            function = self._function_for(tensor)
+            function = self.function_of(self.entry_for(tensor))
         else:
             function = self.calling.routing(resolution, self.by_key, self._slow_call_by_key)
         remember(self.by_type, type(tensor), function)
@@ -86,11 +102,8 @@ class DispatchTable:
 
     def _slow_call_by_key(self, /, *args: Any, **kwargs: Any) -> Any:
         """The same for tensors whose type leaves the key open."""
-        return self._function_for(self.calling.key_tensor(args, kwargs))(*args, **kwargs)
-
-    def _function_for(self, tensor: object) -> Function:
-        """What serves the key of *tensor*."""
-        return self.function_of(self.entry_for(tensor))
+        entry = self.entry_for(self.calling.key_tensor(args, kwargs))
+        return self.function_of(entry)(*args, **kwargs)
 
     def function_of(self, entry: KernelEntry) -> Function:
         """The kernel of *entry*, in schema form; it is bound (and, from a manifest, imported) here."""
@@ -99,28 +112,6 @@ class DispatchTable:
             function = entry.bound(self.calling.schema).caller(self.calling)
             self.by_key[entry.dispatch_key] = function
         return function
-
-    def _deciding(self) -> str:
-        names = " or ".join(f"`{a.name}`" for a in self.calling.dispatch_arguments())
-        return f"call of {self.calling.schema.name}, argument {names}"
-
-    def no_kernel(self, key: DispatchKey, place: str) -> NoKernelError:
-        """The error for *key*, asked for at *place*, with what is registered instead."""
-        schema = self.calling.schema
-        names = ", ".join(map(str, self.keys()))
-        other = f", or pass a tensor of {names}" if names else ""
-        return NoKernelError(
-            Diagnostic(
-                "C10E403",
-                f"no kernel of `{schema.name}` for dispatch key {key}; registered: {names or 'none'}",
-                place=place,
-                notes=(f"the schema is {schema}", *self.lines()[:8]),
-                help=f"register a kernel for {key}{other}",
-            ),
-            operator=str(schema.name),
-            dispatch_key=key,
-            registered_keys=self.keys(),
-        )
 
     def lines(self) -> list[str]:
         """The table in use, one line per registration: which serves, which was overridden."""
@@ -131,16 +122,19 @@ class DispatchTable:
             shown += [f"  overridden: {entry.describe()}" for entry in reversed(overridden)]
         return shown
 
+    def __repr__(self) -> str:
+        keys = ", ".join(map(str, self.keys())) or "no kernels"
+        return f"<DispatchTable of {self.calling.schema.name}: {keys}>"
+
 
 class StaleTable:
     """The table of a deregistered operator: every use raises C10E306."""
 
-    __slots__ = ("by_type", "by_types", "name", "site")
+    __slots__ = ("by_type", "name", "site")
 
     def __init__(self, name: str, site: str) -> None:
         self.name, self.site = name, site
         self.by_type: dict[type, Function] = {}
-        self.by_types: dict[tuple[type, ...], Function] = {}
 
     def error(self) -> StaleHandleError:
         """The error of any use."""
