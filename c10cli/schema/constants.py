@@ -9,8 +9,6 @@ from typing import Final, NoReturn
 
 from c10cli.schema.lexer import KEYWORD, NUMBER, STRING, WORD, Lexer, clip
 
-INT64: Final = range(-(2**63), 2**63)
-
 # Integers with more digits are out of range, whatever zeros they start with;
 # the cut keeps `int` linear.
 _MAX_DIGITS: Final = 400
@@ -33,11 +31,6 @@ class Constant:
     value: bool | int | float | complex | str | None
     start: int
     end: int
-
-    @property
-    def is_word(self) -> bool:
-        """Whether it is a bare word such as ``Mean``."""
-        return self.kind is WORD
 
 
 def read_constant(lexer: Lexer, *, strict: bool) -> Constant:

@@ -52,7 +52,7 @@ from c10cli.schema.words import DEVICE_NAME, LAYOUTS, MEMORY_FORMATS, SCALAR_TYP
 
 IsTensor = Callable[[object], bool]
 
-_INT64: Final = range(-(2**63), 2**63)
+INT64: Final = range(-(2**63), 2**63)
 # One value for all items of `int[1000000000]` would be a list of a billion.
 _MAX_REPEATED: Final = 2**20
 _PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
@@ -233,7 +233,7 @@ def _int(value: object, name: str) -> int:
         number = plain.__index__()  # type: ignore[attr-defined]
     else:
         raise Mismatch(value, name)
-    if number not in _INT64:
+    if number not in INT64:
         raise Mismatch(value, f"{name} of 64 bits")
     return number
 

@@ -115,7 +115,6 @@ def _read_part(lexer: Lexer, what: str) -> str:
 _SHORT_TYPE = r"([A-Za-z]\w*(?:\([\w!|*> -]+\))?(?:\[\d*\](?:\([\w!|*> -]+\))?|\?)*)"
 _SHORT_DEFAULT = r"""(-?[\w.]+|"[^"\\\n]*"|\[[\w., -]*\])"""
 _SHORT = re.compile(rf" *(?:(\*) *, *)?{_SHORT_TYPE} +([A-Za-z_]\w*)(?:={_SHORT_DEFAULT})? *([,)])", re.ASCII)
-_SHORT_RETURN = re.compile(rf" *-> *{_SHORT_TYPE} *\Z", re.ASCII)
 _MAX_LENGTH: Final = 100
 
 _TypePieces = tuple[Type, "AliasInfo | None", "int | None"]
@@ -125,11 +124,11 @@ _TypePieces = tuple[Type, "AliasInfo | None", "int | None"]
 def _remembered_type(text: str, strict: bool) -> _TypePieces | None:
     """What a type means wherever it stands; None where that is not known, or it has a fault."""
     lexer = Lexer(text)
-    parser = TypeParser(lexer, ())
+    parser = TypeParser(lexer, (), strict=strict)
     with suppress(SchemaError):
         pieces = parser.read()
-        by_itself = lexer.kind is END and not parser.fresh and parser.dropped is None
-        return pieces if by_itself and not (strict and parser.variables) else None
+        parser.check_variables()
+        return pieces if lexer.kind is END and not parser.fresh and parser.dropped is None else None
     return None
 
 
@@ -153,7 +152,7 @@ class _Parser:
         self.lexer = Lexer(text, file)
         self.dialect = dialect
         self.strict = dialect == "strict"
-        self.types = TypeParser(self.lexer, known_classes)
+        self.types = TypeParser(self.lexer, known_classes, strict=self.strict)
         self.arguments: list[Argument] = []
         self.returns: list[Argument] = []
         self.stars: list[int] = []
@@ -204,7 +203,7 @@ class _Parser:
         pieces = _remembered_type(type_text, self.strict)
         if pieces is None:
             return False
-        t, size = pieces[0], pieces[2]
+        t, alias, size = pieces
         value = None if default is None else _remembered_default(default, t, size, self.strict)
         if value is _UNKNOWN:
             return False
@@ -212,25 +211,14 @@ class _Parser:
             self.stars.append(found.start(1))
         start, type_end = found.span(2)
         marks = (start, type_end, found.start(3), found.end(3 if default is None else 4))
-        self._append(name, pieces, default, value, marks)
+        has_default, kwarg_only = default is not None, bool(self.stars)
+        self.arguments.append(Argument(name, t, size, has_default, value, default, kwarg_only, alias, marks))
         lexer = self.lexer
         lexer.end = found.end()
         if separator == ")":
             lexer.depth -= 1
             lexer.advance()
         return True
-
-    def _append(
-        self,
-        name: str,
-        pieces: _TypePieces,
-        source: str | None,
-        value: object,
-        marks: tuple[int, int, int, int],
-    ) -> None:
-        t, alias, size = pieces
-        has_default, kwarg_only = source is not None, bool(self.stars)
-        self.arguments.append(Argument(name, t, size, has_default, value, source, kwarg_only, alias, marks))
 
     def _item(self) -> bool:
         """Read one item of the argument list, and whether it was the last one."""
@@ -262,12 +250,11 @@ class _Parser:
     def _argument(self) -> None:
         lexer = self.lexer
         start = lexer.start
-        pieces = self.types.read()
-        t, _, size = pieces
+        t, alias, size = self.types.read()
         type_end = lexer.last_end
         if lexer.kind is not WORD:
             self._no_name(t, size)
-        self._check_variables()
+        self.types.check_variables()
         name, name_start = lexer.word, lexer.start
         lexer.advance()
         value, source = None, None
@@ -275,7 +262,9 @@ class _Parser:
             default_start = lexer.start
             value = read_default(lexer, t, size, strict=self.strict)
             source = lexer.text[default_start : lexer.last_end]
-        self._append(name, pieces, source, value, (start, type_end, name_start, lexer.last_end))
+        has_default, kwarg_only = source is not None, bool(self.stars)
+        marks = (start, type_end, name_start, lexer.last_end)
+        self.arguments.append(Argument(name, t, size, has_default, value, source, kwarg_only, alias, marks))
 
     def _no_name(self, t: Type, size: int | None) -> None:
         lexer = self.lexer
@@ -291,45 +280,26 @@ class _Parser:
         expected = f"a name for the argument of type `{clip(str(t))}`"
         lexer.fail_here("C10E201", expected, help=hint.get(lexer.kind, ""))
 
-    def _check_variables(self) -> None:
-        if self.types.variables and self.strict:
-            self.types.refuse_variables()
-
     def _read_returns(self) -> None:
         lexer = self.lexer
         if lexer.kind != "->":
             hint = "write `-> ()` for an operator without returns" if lexer.kind in (END, NEWLINE) else ""
             lexer.fail_here("C10E202", "`->` and the returns", help=hint)
-        if not self._short_return():
+        lexer.advance()
+        if lexer.kind == "...":
+            self.is_varret = True
             lexer.advance()
-            if lexer.kind == "...":
-                self.is_varret = True
-                lexer.advance()
-            elif lexer.kind == "(":
-                self._return_list()
-            elif lexer.kind in (END, NEWLINE):
-                lexer.fail_here("C10E202", "the returns after `->`")
-            else:
-                self._return()
+        elif lexer.kind == "(":
+            self._return_list()
+        elif lexer.kind in (END, NEWLINE):
+            lexer.fail_here("C10E202", "the returns after `->`")
+        else:
+            self._return()
         while lexer.take(NEWLINE):
             pass
         if lexer.kind is not END:
             hint = "a return has no default" if lexer.kind == "=" else "one text declares one operator"
             lexer.fail_here("C10E201", "the end of the schema", help=hint)
-
-    def _short_return(self) -> bool:
-        """Whether a single return was taken from memory (see Note [The short way])."""
-        found = _SHORT_RETURN.match(self.lexer.text, self.lexer.start)
-        if found is None or found.end() - found.start() > _MAX_LENGTH:
-            return False
-        pieces = _remembered_type(found[1], self.strict)
-        if pieces is None:
-            return False
-        t, alias, size = pieces
-        start, end = found.span(1)
-        self.returns.append(Argument("", t, size, alias=alias, marks=(start, end, end, end)))
-        self.lexer.seek(found.end())
-        return True
 
     def _return_list(self) -> None:
         lexer = self.lexer
@@ -352,8 +322,8 @@ class _Parser:
         lexer = self.lexer
         start = lexer.start
         t, alias, size = self.types.read()
+        self.types.check_variables()
         type_end = name_start = end = lexer.last_end
-        self._check_variables()
         name = ""
         if lexer.kind is WORD:
             name, name_start, end = lexer.word, lexer.start, lexer.end

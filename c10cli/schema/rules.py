@@ -41,7 +41,8 @@ def check_strict(
         dropped: the annotation that stands where it has no meaning.
     """
     _check_stars(lexer, schema, stars)
-    _check_names(lexer, schema)
+    _check_names(lexer, schema.arguments, "argument")
+    _check_names(lexer, schema.returns, "return")
     if dropped:
         message = "an alias annotation inside another type is not kept"
         lexer.fail("C10E208", message, *dropped, help="annotate the outermost list or value only")
@@ -64,27 +65,18 @@ def _check_stars(lexer: Lexer, schema: FunctionSchema, stars: list[int]) -> None
         )
 
 
-def _check_names(lexer: Lexer, schema: FunctionSchema) -> None:
-    names = {argument.name for argument in schema.arguments}
-    if not names.isdisjoint(_PYTHON_ONLY):
-        argument = next(a for a in schema.arguments if a.name in _PYTHON_ONLY)
-        message = f"`{argument.name}` is a Python keyword and cannot name an argument"
-        lexer.fail("C10E201", message, *argument.name_span, help=f"write `{argument.name}_`")
-    if len(names) < len(schema.arguments):
-        _fail_repeated(lexer, schema.arguments, "argument")
-    if len(schema.returns) > 1:
-        named = tuple(r for r in schema.returns if r.name)
-        if len({r.name for r in named}) < len(named):
-            _fail_repeated(lexer, named, "return")
-
-
-def _fail_repeated(lexer: Lexer, arguments: tuple[Argument, ...], what: str) -> None:
+def _check_names(lexer: Lexer, values: tuple[Argument, ...], what: str) -> None:
     seen: set[str] = set()
-    for argument in arguments:
-        if argument.name in seen:
-            message = f"the {what} name `{argument.name}` is used twice"
-            lexer.fail("C10E206", message, *argument.name_span, help=f"rename one of the two {what}s")
-        seen.add(argument.name)
+    for value in values:
+        name = value.name
+        if name in seen:
+            message = f"the {what} name `{name}` is used twice"
+            lexer.fail("C10E206", message, *value.name_span, help=f"rename one of the two {what}s")
+        if name in _PYTHON_ONLY and what == "argument":
+            message = f"`{name}` is a Python keyword and cannot name an argument"
+            lexer.fail("C10E201", message, *value.name_span, help=f"write `{name}_`")
+        if name:
+            seen.add(name)
 
 
 def _check_aliases(lexer: Lexer, schema: FunctionSchema) -> None:

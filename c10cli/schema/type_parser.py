@@ -67,27 +67,34 @@ Annotated = tuple[Type, AliasInfo | None]
 class TypeParser:
     """Reads the types of one schema, in order.
 
-    ``size`` is the fixed length in the type read last, ``variables`` the
-    type variables met so far, ``annotation`` the place of the annotation read
+    ``size`` is the fixed length in the type read last, ``variable`` the first
+    type variable in it and its place, ``annotation`` the place of the annotation read
     last, ``dropped`` that of the first one where a schema cannot keep it.
     """
 
-    __slots__ = ("annotation", "classes", "dropped", "fresh", "lexer", "size", "variables")
+    __slots__ = ("annotation", "classes", "dropped", "fresh", "lexer", "size", "strict", "variable")
 
-    def __init__(self, lexer: Lexer, classes: Container[str]) -> None:
+    def __init__(self, lexer: Lexer, classes: Container[str], *, strict: bool) -> None:
         self.lexer = lexer
         self.classes = classes
+        self.strict = strict
         self.fresh = 0
         self.size: int | None = None
-        self.variables: list[tuple[str, int]] = []
+        self.variable = ("", 0)
         self.annotation = (0, 0)
         self.dropped: tuple[int, int] | None = None
 
     def read(self) -> tuple[Type, AliasInfo | None, int | None]:
         """The type at the lexer's place, its annotation, and its size if it is a sized list."""
-        self.size = None
+        self.size, self.variable = None, ("", 0)
         t, alias = self._type(0)
         return t, alias, self.size
+
+    def check_variables(self) -> None:
+        """Raise for a type variable in the type read last; only torch's dialect has them."""
+        word, start = self.variable
+        if word and self.strict:
+            self._unknown(word, start, start + len(word))
 
     def _type(self, depth: int) -> Annotated:
         lexer = self.lexer
@@ -173,7 +180,7 @@ class TypeParser:
                 lexer.advance()
                 self._unknown(word, start, end)
             word = ".".join(name for name, _ in self._dotted())
-            self.variables.append((word, start))
+            self.variable = self.variable if self.variable[0] else (word, start)
             return VarType(word), self._alias()
         lexer.advance()
         if word == "Dict":
@@ -261,11 +268,6 @@ class TypeParser:
             names.append((lexer.word, lexer.start))
             lexer.advance()
         return names
-
-    def refuse_variables(self) -> None:
-        """Raise for the first type variable since the last call."""
-        word, start = self.variables[0]
-        self._unknown(word, start, start + len(word))
 
     def _unknown(self, word: str, start: int, end: int) -> NoReturn:
         spelling = _SPELLINGS.get(word.rpartition(".")[2])

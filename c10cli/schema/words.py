@@ -14,19 +14,9 @@ _NAMES_TEXT = """
 """
 _NAMES = _NAMES_TEXT.split()
 
-_OTHER_NAMES = {
-    "half": "float16",
-    "float": "float32",
-    "double": "float64",
-    "short": "int16",
-    "int": "int32",
-    "long": "int64",
-    "chalf": "complex32",
-    "cfloat": "complex64",
-    "cdouble": "complex128",
-    "complex": "complex64",
-    "bit": "uint1",
-}
+_OTHER_NAMES = {"half": "float16", "float": "float32", "double": "float64", "bit": "uint1"}
+_OTHER_NAMES |= {"short": "int16", "int": "int32", "long": "int64"}
+_OTHER_NAMES |= {"chalf": "complex32", "cfloat": "complex64", "complex": "complex64", "cdouble": "complex128"}
 
 # Every spelling of an element type, with the one that is printed.
 SCALAR_TYPES: Final[dict[str, str]] = {**{name: name for name in _NAMES}, **_OTHER_NAMES}
