@@ -11,31 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-__all__ = [
-    "CODES",
-    "AmbiguousOverloadError",
-    "ArgumentError",
-    "BenchError",
-    "C10Error",
-    "Diagnostic",
-    "DispatchError",
-    "InternalError",
-    "KernelError",
-    "ManifestError",
-    "NoKernelError",
-    "RegistrationError",
-    "ReportError",
-    "SchemaError",
-    "Span",
-    "StaleHandleError",
-    "UnknownOperatorError",
-    "capped",
-    "counted",
-    "did_you_mean",
-    "in_order",
-    "near_names",
-]
-
 # The only list of codes.  First digit = area: 1 manifest, 2 schema, 3 and 4
 # dispatch, 5 the call boundary, 6 bench, 7 report.  Codes are never reused:
 # C10E407, C10E503 and C10E605 are retired, without ever having been given.

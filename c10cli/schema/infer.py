@@ -57,7 +57,6 @@ _KNOWN: Final = (
     "write an array type such as `numpy.ndarray`, `int`, `float`, `bool`, `str`, `complex`, `Any`, "
     "`numbers.Number`, or a list, a tuple or `| None` of these"
 )
-_EMPTY: Final = inspect.Parameter.empty
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -113,116 +112,102 @@ def infer_schema(
     'demo::scale(float[](a!) x, float by=2.0, *, int? limit=None) -> float'
     """
     shown = callable_name(function).rpartition(".")[2]
-    signature = _signature(function, shown)
-    arguments = [_argument(parameter, shown) for parameter in signature.parameters.values()]
-    module = (getattr(function, "__module__", None) or "").rpartition(".")[2].strip("_")
-    schema = FunctionSchema(
-        OperatorName(module or "unnamed", shown) if name is None else parse_name(name),
-        _mutated(arguments, [mutates] if isinstance(mutates, str) else mutates, shown),
-        _returns(signature.return_annotation, shown),
-    )
     try:
-        parsed = parse_schema(str(schema), "strict")
-    except SchemaError as error:
-        first = error.diagnostics[0]
-        raise SchemaError(replace(first, span=None, place=f"function {shown}")) from error
-    if parsed != schema:
-        _refuse(
-            "C10E205", shown, f"`{parsed}` is all that can be written of its schema", "change the defaults"
+        signature = _signature(function)
+        arguments = [_argument(parameter) for parameter in signature.parameters.values()]
+        module = (getattr(function, "__module__", None) or "").rpartition(".")[2].strip("_")
+        schema = FunctionSchema(
+            OperatorName(module or "unnamed", shown) if name is None else parse_name(name),
+            _mutated(arguments, [mutates] if isinstance(mutates, str) else mutates),
+            _returns(signature.return_annotation),
         )
+        parsed = parse_schema(str(schema), "strict")
+        if parsed != schema:
+            _refuse("C10E205", f"`{parsed}` is all that can be written of its schema", "change the defaults")
+    except SchemaError as error:
+        found = replace(error.diagnostics[0], span=None, place=f"function {shown}")
+        raise SchemaError(found) from error
     return parsed
 
 
-def _refuse(code: str, shown: str, message: str, help: str) -> NoReturn:
-    raise SchemaError(Diagnostic(code, message, place=f"function {shown}", help=help))
+def _refuse(code: str, message: str, help: str) -> NoReturn:
+    raise SchemaError(Diagnostic(code, message, help=help))
 
 
-def _signature(function: Callable[..., Any], shown: str) -> inspect.Signature:
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-        message = f"`{shown}` returns a coroutine or a generator"
-        _refuse("C10E204", shown, message, "return the values themselves")
+        _refuse("C10E204", "it returns a coroutine or a generator", "return the values themselves")
     try:
         return inspect.signature(function, eval_str=True)
     except (TypeError, ValueError, NameError, AttributeError, SyntaxError) as error:
-        message = f"the signature of `{shown}` cannot be read: {describe_error(error)}"
+        message = f"its signature cannot be read: {describe_error(error)}"
         help = "annotate a Python function with types that are imported, not for type checkers alone"
-        _refuse("C10E204", shown, message, help)
+        _refuse("C10E204", message, help)
 
 
-def _argument(parameter: inspect.Parameter, shown: str) -> Argument:
-    what = f"parameter `{parameter.name}` of `{shown}`"
+def _argument(parameter: inspect.Parameter) -> Argument:
+    what = f"parameter `{parameter.name}`"
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        _refuse("C10E207", shown, f"{what} takes any number of values", "take a list, or name each argument")
-    t = _type(parameter.annotation, what, shown)
-    default = parameter.default
-    if default is None:
-        t = optional(t)
-    elif default is not _EMPTY:
-        default = _default(default, t, what, shown)
+        _refuse("C10E207", f"{what} takes any number of values", "take a list, or name each argument")
+    t, default = _type(parameter.annotation, what), parameter.default
+    has_default = default is not parameter.empty
+    if has_default and default is not None:
+        default = _default(default, t, what)
     return Argument(
         parameter.name,
-        t,
-        has_default=default is not _EMPTY,
-        default=None if default is _EMPTY else default,
+        optional(t) if default is None else t,
+        has_default=has_default,
+        default=default if has_default else None,
         kwarg_only=parameter.kind is parameter.KEYWORD_ONLY,
     )
 
 
-def _type(annotation: object, what: str, shown: str) -> Type:
-    if annotation is _EMPTY:
-        _refuse("C10E204", shown, f"{what} has no annotation", "write its type")
+def _type(annotation: object, what: str) -> Type:
+    if annotation is inspect.Parameter.empty:
+        _refuse("C10E204", f"{what} has no annotation", "write its type")
     try:
         return type_of(annotation)
     except SchemaError as error:
         fault = error.diagnostics[0]
-        _refuse(fault.code, shown, f"{what}: {fault.message}", fault.help)
+        _refuse(fault.code, f"{what}: {fault.message}", fault.help)
 
 
-def _default(value: object, t: Type, what: str, shown: str) -> object:
+def _default(value: object, t: Type, what: str) -> object:
     try:
         found = convert(value, t, lambda value: False)
     except Mismatch as mismatch:
         message = f"the default of {what} must be {mismatch.expected}, not {describe(mismatch.value)}"
-        _refuse("C10E205", shown, message, "make None the default, and fill it in inside the function")
+        _refuse("C10E205", message, "make None the default, and fill it in inside the function")
     if isinstance(found, complex):
         return found + 0.0  # without the sign of a zero, which no text has
     return tuple(found) if isinstance(found, list) else found
 
 
-def _returns(annotation: object, shown: str) -> tuple[Argument, ...]:
+def _returns(annotation: object) -> tuple[Argument, ...]:
     if annotation is None or annotation is type(None):
         return ()
-    t = _type(annotation, f"the return of `{shown}`", shown)
+    t = _type(annotation, "the return")
     return tuple(Argument("", part) for part in (t.elements if isinstance(t, TupleType) else (t,)))
 
 
-def _mutated(arguments: list[Argument], mutates: Sequence[str], shown: str) -> tuple[Argument, ...]:
+def _mutated(arguments: list[Argument], mutates: Sequence[str]) -> tuple[Argument, ...]:
     """*arguments*, those named in *mutates* annotated as written, each in a set of its own."""
     known = [argument.name for argument in arguments]
     for name in mutates:
         if name not in known:
-            message = f"`{shown}` has no parameter `{name}` to mutate"
-            _refuse("C10E208", shown, message, did_you_mean(name, known))
-    count = 0
-    for i, argument in enumerate(arguments):
-        if argument.name not in mutates:
-            continue
-        alias = _written(argument.type, _LETTERS[count] if count < len(_LETTERS) else f"s{count}")
-        if alias is None:
-            message = (
-                f"parameter `{argument.name}` of `{shown}` is `{argument.type}`, which cannot be written"
-            )
-            _refuse("C10E208", shown, message, "leave it out of `mutates`")
-        arguments[i] = replace(argument, alias=alias)
-        count += 1
-    return tuple(arguments)
+            _refuse("C10E208", f"there is no parameter `{name}` to mutate", did_you_mean(name, known))
+    written = [name for name in known if name in mutates]
+    sets = {name: _LETTERS[i] if i < len(_LETTERS) else f"s{i}" for i, name in enumerate(written)}
+    return tuple(_written(a, sets[a.name]) if a.name in sets else a for a in arguments)
 
 
-def _written(t: Type, name: str) -> AliasInfo | None:
-    """The annotation of an argument of type *t* that is written; None where nothing can be."""
+def _written(argument: Argument, name: str) -> Argument:
+    t = argument.type
     inner = t.element if isinstance(t, OptionalType) else t
-    own = AliasInfo((name,), (name,), True)
-    if isinstance(inner, ListType):
-        # Of tensors the elements are written, of numbers the list.
-        return AliasInfo((), (), True, own) if inner.element in (TENSOR, OptionalType(TENSOR)) else own
-    return own if inner == TENSOR else None
+    alias = AliasInfo((name,), (name,), True)
+    if isinstance(inner, ListType) and inner.element in (TENSOR, OptionalType(TENSOR)):
+        alias = AliasInfo((), (), True, alias)  # of tensors the elements are written, of numbers the list
+    elif inner != TENSOR and not isinstance(inner, ListType):
+        message = f"parameter `{argument.name}` is `{t}`, which cannot be written"
+        _refuse("C10E208", message, "leave it out of `mutates`")
+    return replace(argument, alias=alias)

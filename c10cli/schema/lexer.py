@@ -92,11 +92,6 @@ class Lexer:
         else:
             self.kind = KEYWORD if group == 1 and word in KEYWORDS else _KINDS[group]
 
-    def seek(self, position: int) -> None:
-        """Go to the token at or after *position*, at the same depth of brackets."""
-        self.end = position
-        self.advance()
-
     def take(self, kind: str) -> bool:
         """Whether the current token is of *kind*; if so it is passed."""
         if self.kind != kind:
