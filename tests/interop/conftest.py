@@ -1,50 +1,91 @@
-"""The real torch, in this process to read from and in child processes to register into."""
+"""Programs that register something with the real torch, each in a process of its own: it cannot be undone."""
 
 from __future__ import annotations
 
-import importlib.util
+import json
 import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
+# What every program finds imported.  Importing torch takes a second, so the programs are forked.
+START = """
+import gc, importlib, json, os, sys, threading, traceback, warnings
+import numpy as np
+import torch
+from c10cli import load_registry
+from c10cli.interop.torch_export import export_to_torch
+from c10cli.manifest.discover import shipped_registry
+
+def error(call):
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__} {error}"
+"""
+SERVER = (
+    START
+    + """
+for line in sys.stdin:
+    program, output, ends = json.loads(line)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of threads, which are those of a BLAS that knows of forks
+        child = os.fork()
+    if child == 0:
+        for stream in (1, 2):
+            os.dup2(os.open(output, os.O_WRONLY | os.O_APPEND | os.O_CREAT), stream)
+        os.chdir(os.path.dirname(output))
+        try:
+            exec(program)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        if not ends:  # as torch's own end takes most of a second
+            sys.stdout.flush()
+            os._exit(0)
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+)
+
 
 @pytest.fixture(scope="session")
-def torch():
-    """torch; without it the test is skipped, or fails where CI promised that everything is there."""
-    if importlib.util.find_spec("torch") is None:
-        if os.environ.get("C10_TESTS_REQUIRE_ALL") == "1":
-            pytest.fail("torch is not installed, and C10_TESTS_REQUIRE_ALL is set")
-        pytest.skip("torch is not installed")
-    import torch
-
-    return torch
+def server(torch: Any) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", SERVER],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin
+        yield process
+        process.stdin.close()
 
 
 @pytest.fixture
-def child(tmp_path: Path) -> Callable[..., str]:
-    """`child(program)`: what a new interpreter prints that runs *program* in an empty folder.
+def child(server: subprocess.Popen[str], tmp_path: Path) -> Callable[..., str]:
+    """`child(program)`: what a process prints that runs *program* in an empty folder.
 
-    A registration into torch cannot be undone, so each has a process of its own.
+    With ``ends=True`` its interpreter comes to its own end, too.
     """
 
-    def run(program: str, *arguments: object) -> str:
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", textwrap.dedent(program), *map(str, arguments)],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout
+    def run(program: str, *, ends: bool = False) -> str:
+        assert server.stdin
+        assert server.stdout
+        output = tmp_path / "output"
+        output.unlink(missing_ok=True)
+        print(json.dumps([textwrap.dedent(program), str(output), ends]), file=server.stdin, flush=True)
+        code = server.stdout.readline().strip()
+        assert code == "0", f"exit code {code}\n{output.read_text()}"
+        return output.read_text()
 
     return run
 

@@ -1,5 +1,4 @@
 import shutil
-import textwrap
 
 import pytest
 
@@ -17,10 +16,6 @@ from c10cli.manifest.discover import shipped_registry
 
 # Shipped operator, arguments of the call under torch, what torch itself gives for them.
 SHIPPED = """
-import numpy as np, torch
-from c10cli import load_registry
-from c10cli.interop.torch_export import export_to_torch
-from c10cli.manifest.discover import shipped_registry
 from c10cli.verify.inputs import case_points, make_arguments
 from c10cli.verify.reference import check_kernel, expect
 
@@ -53,11 +48,7 @@ def test_every_shipped_operator_called_through_torch_gives_what_its_reference_gi
 
 def test_shipped_operators_agree_with_torchs_own(torch, child):
     program = """
-    import torch
     from torch.nn import functional
-    from c10cli import load_registry
-    from c10cli.interop.torch_export import export_to_torch
-    from c10cli.manifest.discover import shipped_registry
     export_to_torch(load_registry(shipped_registry()))
     torch.manual_seed(0)
     x, y = torch.randn(5, 8), torch.randn(5, 8)
@@ -84,23 +75,13 @@ DEMO = """\
 - {schema: "t::f.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", kernels: {CPU: "k.py:f"}}
 - {schema: "u::g(Tensor x) -> Tensor", kernels: {CPU: {kernel: "k.py:f", arrays: scipy}}}
 """
-START = """
-import gc, torch
-from c10cli import load_registry
-from c10cli.interop.torch_export import export_to_torch
-def error(call):
-    try:
-        call()
-    except Exception as error:
-        return f"{type(error).__name__} {error}"
-"""
 
 
 @pytest.fixture
-def run(torch, registry, child):
-    def run(program, manifest=DEMO):
+def run(registry, child):
+    def run(program, manifest=DEMO, *, ends=False):
         registry(manifest, "def f(x): return x + 1")
-        return child(START + textwrap.dedent(program)).splitlines()
+        return child(program, ends=ends).splitlines()
 
     return run
 
@@ -127,7 +108,7 @@ def test_the_registration_outlives_what_it_gave_and_the_interpreter_ends_well(ru
     gc.collect()
     print(kept(torch.ones(1)).item(), torch.ops.t.f(torch.ones(1)).item())
     """
-    assert run(program) == ["2.0 2.0"]
+    assert run(program, ends=True) == ["2.0 2.0"]
 
 
 def test_a_library_given_takes_the_operators_of_its_namespace(run):
@@ -260,8 +241,8 @@ def test_importing_it_registers_the_operators_wherever_it_is_imported_from(torch
     moved = tmp_path / "elsewhere"
     folder.rename(moved)
     program = """
-    import sys; sys.path.insert(0, "elsewhere/python")
-    import my_ops, torch
+    sys.path.insert(0, "elsewhere/python")
+    import my_ops
     print(torch.ops.t.f(torch.ones(2)).tolist(), *my_ops.EXPORTED.operators)
     """
     assert child(program) == "[2.0, 2.0] t::f\n"
@@ -309,7 +290,7 @@ def test_the_module_may_be_imported_again(torch, registry, child, tmp_path):
         render_module(registry(MANIFEST, "def f(x, k): return x * k"), target), encoding="utf-8"
     )
     program = """
-    import importlib, sys; sys.path.insert(0, ".")
+    sys.path.insert(0, ".")
     import my_ops
     first = my_ops.EXPORTED
     print(importlib.reload(my_ops).EXPORTED is first)

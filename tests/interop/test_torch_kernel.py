@@ -1,66 +1,22 @@
-"""What torch gives a kernel and what it gets back.
+"""What torch gives a kernel and what it gets back."""
 
-Registering cannot be undone, so a process of its own does it, one for all of
-these tests (importing torch takes a second); each has a namespace of its own.
-"""
-
-import itertools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import textwrap
 
 import pytest
 
-WORKER = """
-import contextlib, io, json, os, sys, threading
-import numpy as np, torch
-from c10cli import load_registry
-from c10cli.interop.torch_export import export_to_torch
-
-def error(call):
-    try:
-        call()
-    except Exception as error:
-        return f"{type(error).__name__} {error}"
-
-for line in sys.stdin:
-    folder, namespace, program = json.loads(line)
-    export_to_torch(load_registry(f"{folder}/registry.yaml"))
-    names = {"np": np, "torch": torch, "sys": sys, "threading": threading, "error": error, "folder": folder}
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(program, {**names, "t": getattr(torch.ops, namespace)})
-    print(json.dumps(printed.getvalue()), flush=True)
+START = """
+export_to_torch(load_registry("registry.yaml"))
+t, folder = torch.ops.t, os.getcwd()
 """
-numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def worker(torch):
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", WORKER],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield process
-        process.stdin.close()
 
 
 @pytest.fixture
-def run(worker, registry, tmp_path):
+def run(child, registry):
     """`run(manifest, kernels, program)`: the lines that *program* prints after the export."""
 
     def run(manifest, kernels, program):
-        namespace = f"t{next(numbers)}"
-        registry(manifest.replace("t::", f"{namespace}::"), f"import numpy as np\n{kernels}")
-        worker.stdin.write(json.dumps([str(tmp_path), namespace, program]) + "\n")
-        worker.stdin.flush()
-        answer = worker.stdout.readline()
-        assert answer, f"the process ended with exit code {worker.wait(10)}"
-        return json.loads(answer).splitlines()
+        registry(manifest, f"import numpy as np\n{kernels}")
+        return child(START + textwrap.dedent(program)).splitlines()
 
     return run
 
