@@ -14,8 +14,6 @@ from c10cli.errors import Diagnostic, did_you_mean, near_names
 from c10cli.manifest.model import CaseDecl, PlainValue, Tolerance
 from c10cli.schema.model import FunctionSchema
 
-__all__ = ["case_given_twice", "check_inputs", "read_cases", "read_tolerance"]
-
 CASE_FIELDS = ("name", "sweep", "dtypes", "inputs", "bench")
 TOLERANCE_FIELDS = ("rtol", "atol")
 MAX_COMBINATIONS = 10_000
@@ -24,9 +22,7 @@ _PLAIN_TYPES = (bool, int, float, str, type(None))
 
 def read_tolerance(fields: Fields, entry: dict[str, Any], owner: str) -> dict[str, Tolerance]:
     """The tolerances of an operator by dtype."""
-    table = fields.mapping(entry, "tolerance", f"`tolerance` of {owner}")
-    if table is None:
-        return {}
+    table = fields.mapping(entry, "tolerance", f"`tolerance` of {owner}") or {}
     found = {}
     for dtype in table:
         if dtype not in DTYPES:
@@ -35,25 +31,22 @@ def read_tolerance(fields: Fields, entry: dict[str, Any], owner: str) -> dict[st
             message = f"tolerance of {owner} has `{dtype}`, and integers and booleans are compared exactly"
             fields.report("C10E106", message, fields.document.span(table, dtype, "key"), help="leave it out")
         what = f"`{dtype}` tolerance of {owner}"
-        bounds = fields.mapping(table, dtype, what)
-        if bounds is None:
+        given = fields.mapping(table, dtype, what)
+        if given is None:
             continue
-        fields.check_names(bounds, f"the {what}", TOLERANCE_FIELDS, required=TOLERANCE_FIELDS)
-        rtol, atol = (_bound(fields, bounds, name, what) for name in TOLERANCE_FIELDS)
-        if rtol is not None and atol is not None:
-            found[dtype] = Tolerance(rtol, atol)
+        fields.check_names(given, f"the {what}", TOLERANCE_FIELDS, required=TOLERANCE_FIELDS)
+        bounds = [_bound(fields, given, name, f"`{name}` of the {what}") for name in TOLERANCE_FIELDS]
+        if None not in bounds:
+            found[dtype] = Tolerance(*bounds)
     return found
 
 
-def _bound(fields: Fields, bounds: dict[str, Any], name: str, what: str) -> float | None:
-    value = fields.read(bounds, name, f"`{name}` of the {what}", "a number", int, float)
-    if value is None:
-        return None
-    if not 0 <= value <= sys.float_info.max:
-        message = f"`{name}` of the {what} must be a finite number from 0 on"
-        fields.report("C10E106", message, fields.document.span(bounds, name))
-        return None
-    return float(value)
+def _bound(fields: Fields, given: dict[str, Any], name: str, what: str) -> Any:
+    value = fields.read(given, name, what, "a number", int, float)
+    if value is None or 0 <= value <= sys.float_info.max:
+        return value if value is None else float(value)
+    fields.report("C10E106", f"{what} must be a finite number from 0 on", fields.document.span(given, name))
+    return None
 
 
 def read_cases(
@@ -65,16 +58,12 @@ def read_cases(
         schema: what their inputs are compared with; None: it has a fault, or is
             in another file, and then `check_inputs` does that once it is known.
     """
-    entries = fields.items(entry, "cases", f"`cases` of {owner}")
+    entries = fields.items(entry, "cases", f"`cases` of {owner}") or ()
     found: dict[str, CaseDecl] = {}
-    for index in range(len(entries or ())):
+    for index in range(len(entries)):
         case = _read_case(fields, entries, index, owner, schema)
-        if case is None:
-            continue
-        if case.name in found:
+        if case is not None and found.setdefault(case.name, case) is not case:
             fields.findings.append(case_given_twice(case, found[case.name], owner))
-            continue
-        found[case.name] = case
     return tuple(found.values())
 
 
@@ -88,10 +77,9 @@ def case_given_twice(case: CaseDecl, first: CaseDecl, owner: str) -> Diagnostic:
 def check_inputs(case: CaseDecl, owner: str, schema: FunctionSchema) -> list[Diagnostic]:
     """The inputs of *case* that *schema* has no argument for, and the arguments without an input."""
     fields = Fields(case.node.document)
-    known = len(fields.findings)
-    if isinstance(case.node.value.get("inputs"), dict):  # or else that is found already
-        _check_input_names(fields, case.node.value, f"case `{case.name}` of {owner}", schema)
-    return fields.findings[known:]
+    fields.findings.clear()
+    _check_input_names(fields, case.node.value, f"case `{case.name}` of {owner}", schema)
+    return fields.findings
 
 
 def _read_case(
@@ -104,21 +92,16 @@ def _read_case(
     fields.check_names(entry, what, CASE_FIELDS, required=("name", "inputs"))
     name = fields.name(entry, "name", f"`name` of {what}")
     what = f"case `{name}` of {owner}" if name else what
-    case = CaseDecl(
-        name=name or "",
-        sweep=_sweep(fields, entry, what),
-        dtypes=_dtypes(fields, entry, what),
-        inputs=_inputs(fields, entry, what, schema),
-        bench=fields.flag(entry, "bench", f"`bench` of {what}", default=True),
-        node=Node(fields.document, entry),
-    )
-    return case if name else None
+    sweep, dtypes = _sweep(fields, entry, what), _dtypes(fields, entry, what)
+    inputs = _inputs(fields, entry, what)
+    if schema is not None:
+        _check_input_names(fields, entry, what, schema)
+    bench = fields.flag(entry, "bench", f"`bench` of {what}", default=True)
+    return CaseDecl(name, sweep, dtypes, inputs, bench, Node(fields.document, entry)) if name else None
 
 
 def _sweep(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, tuple[PlainValue, ...]]:
-    table = fields.mapping(entry, "sweep", f"`sweep` of {what}")
-    if table is None:
-        return {}
+    table = fields.mapping(entry, "sweep", f"`sweep` of {what}") or {}
     found = {}
     for name in table:
         if not name.isidentifier() or name in RESERVED_NAMES:
@@ -139,13 +122,12 @@ def _sweep_values(fields: Fields, table: dict[str, Any], name: str, what: str) -
     values = table[name]
     if not values:
         fields.report("C10E106", f"list of {what} is empty", fields.document.span(table, name))
-    expected = "a number, a string, a boolean or null"
     for index, value in enumerate(values):
-        if type(value) not in _PLAIN_TYPES and value is not REFUSED:
-            message = f"value {index + 1} of {what} must be {expected}, not {kind_name(value)}"
-            fields.report("C10E106", message, fields.document.span(values, index))
-        elif type(value) is str:
+        if type(value) is str:
             fields.line(values, index, f"value {index + 1} of {what}")
+        else:
+            expected = "a number, a string, a boolean or null"
+            fields.read(values, index, f"value {index + 1} of {what}", expected, *_PLAIN_TYPES)
     _check_repeats(fields, values, "value", what)
     return tuple(value for value in values if type(value) in _PLAIN_TYPES)
 
@@ -170,33 +152,28 @@ def _dtypes(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, ...]
     dtypes = fields.texts(entry, "dtypes", f"`dtypes` of {what}")
     if dtypes is None:
         return ()
-    if not entry["dtypes"]:
+    values = entry["dtypes"]
+    if not values:
         message = f"`dtypes` of {what} is an empty list"
         fields.report("C10E106", message, fields.document.span(entry, "dtypes"))
-    _check_repeats(fields, entry["dtypes"], "dtype", what)
-    for index, dtype in enumerate(entry["dtypes"]):
+    _check_repeats(fields, values, "dtype", what)
+    for index, dtype in enumerate(values):
         if type(dtype) is str and dtype.strip() and dtype not in DTYPES:
-            span = fields.document.span(entry["dtypes"], index)
             note = f"known here: {', '.join(f'`{known}`' for known in DTYPES)}"
-            message = f"dtype `{dtype}` of {what} is unknown"
-            fields.report("C10E106", message, span, notes=(note,), help=did_you_mean(dtype, DTYPES))
+            message, place = f"dtype `{dtype}` of {what} is unknown", fields.document.span(values, index)
+            fields.report("C10E106", message, place, notes=(note,), help=did_you_mean(dtype, DTYPES))
     return dtypes
 
 
-def _inputs(
-    fields: Fields, entry: dict[str, Any], what: str, schema: FunctionSchema | None
-) -> dict[str, object]:
-    table = fields.mapping(entry, "inputs", f"`inputs` of {what}")
-    if table is None:
-        return {}
-    if schema is not None:
-        _check_input_names(fields, entry, what, schema)
-    expected = "an expression, a number, a list, a boolean or null"
+def _inputs(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, object]:
+    table = fields.mapping(entry, "inputs", f"`inputs` of {what}") or {}
     found = {}
     for name, value in table.items():
         if _is_input(value):
-            found[name] = _as_expression(value) if type(value) is list else value
+            # A list that holds expressions is one.
+            found[name] = _spell(value) if type(value) is list and _holds_text(value) else value
         elif value is not REFUSED:
+            expected = "an expression, a number, a list, a boolean or null"
             message = f"input `{name}` of {what} must be {expected}, not {kind_name(value)}"
             fields.report("C10E106", message, fields.document.span(table, name))
     return found
@@ -204,7 +181,9 @@ def _inputs(
 
 def _check_input_names(fields: Fields, entry: dict[str, Any], what: str, schema: FunctionSchema) -> None:
     """Report the unknown and the missing inputs of a case; a misspelt one is not missing as well."""
-    table: Any = entry["inputs"]
+    table = entry.get("inputs")
+    if type(table) is not dict:  # which is found already
+        return
     known = [argument.name for argument in schema.arguments]
     given = set(table)
     for name in [name for name in table if name not in known]:
@@ -217,14 +196,7 @@ def _check_input_names(fields: Fields, entry: dict[str, Any], what: str, schema:
 
 
 def _is_input(value: object) -> bool:
-    if type(value) is list:
-        return all(map(_is_input, value))
-    return type(value) in _PLAIN_TYPES
-
-
-def _as_expression(values: list[Any]) -> object:
-    """The list itself, or, where it holds strings, the one expression it amounts to."""
-    return _spell(values) if _holds_text(values) else values
+    return all(map(_is_input, value)) if isinstance(value, list) else type(value) in _PLAIN_TYPES
 
 
 def _holds_text(value: object) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from c10cli.errors import Diagnostic, ManifestError
-
-__all__ = ["FILE_NAME", "VARIABLE", "find_registry", "shipped_registry"]
 
 FILE_NAME: Final = "registry.yaml"
 VARIABLE: Final = "C10_REGISTRY"
@@ -34,12 +33,11 @@ def find_registry(option: str | None, environ: Mapping[str, str], cwd: Path) -> 
             message = f"registry `{named}`, named by {VARIABLE}, does not exist"
             raise ManifestError(Diagnostic("C10E101", message, help=f"correct or unset {VARIABLE}"))
         return path
-    nearest = _nearest(cwd)
-    if nearest is not None:
-        return nearest
-    shipped = shipped_registry()
-    if shipped is not None:
-        return shipped
+    # Not `Path.is_file`, which fails where a folder above may not be looked into.
+    nearest = (path for folder in (cwd, *cwd.parents) if os.path.isfile(path := folder / FILE_NAME))  # noqa: PTH113
+    found = next(nearest, None) or shipped_registry()
+    if found is not None:
+        return found
     message = f"no {FILE_NAME} in `{cwd}` or above it, and none is shipped"
     raise ManifestError(Diagnostic("C10E101", message, help=f"name one with `--registry` or {VARIABLE}"))
 
@@ -50,14 +48,3 @@ def shipped_registry(package: Path = _PACKAGE) -> Path | None:
         if path.is_file():
             return path
     return None
-
-
-def _nearest(cwd: Path) -> Path | None:
-    return next((path for folder in (cwd, *cwd.parents) if _is_file(path := folder / FILE_NAME)), None)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # a folder above that may not be looked into
-        return False

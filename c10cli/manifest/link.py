@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from c10cli.dispatch.kernel import BoundKernel, bind_kernel
 from c10cli.dispatch.names import select_name
 from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import (
-    C10Error,
     Diagnostic,
     DispatchError,
     ManifestError,
@@ -29,8 +29,6 @@ from c10cli.errors import (
 from c10cli.manifest.load import require_manifest
 from c10cli.manifest.model import KernelDecl, Manifest, OperatorDecl
 from c10cli.schema.model import FunctionSchema, OperatorName
-
-__all__ = ["LinkedOperator", "Registry", "Variant", "link_manifest", "load_registry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,8 @@ class ManifestKernel:
                 function = with_torch_objects(schema, function)
             return bind_kernel(schema, self.name, function, cache, boxed=kernel.boxed)
         except RegistrationError as error:
-            raise _placed(error, kernel) from error
+            placed = (d if d.span else replace(d, span=kernel.span) for d in error.diagnostics)
+            raise RegistrationError(*placed, **error.facts) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +94,13 @@ class LinkedOperator:
         Raises:
             UnknownOperatorError: C10E412, there is none; with those there are.
         """
-        known = {v.kernel.name: v for v in self.variants.get(dispatch_key, ())}
+        known = {variant.kernel.name: variant for variant in self.variants.get(dispatch_key, ())}
         if name in known:
             return known[name]
-        listed = ", ".join(f"`{k}`" for k in known) or "none"
+        listed = ", ".join(f"`{other}`" for other in known) or "none"
         fact = f"`{self.decl.name}` has no variant `{name}` for {dispatch_key}; there is {listed}"
-        todo = f"see `c10 show {self.decl.name}`"
-        raise UnknownOperatorError(
-            Diagnostic("C10E412", fact, help=did_you_mean(name, known) or todo), variant=name
-        )
+        todo = did_you_mean(name, known) or f"see `c10 show {self.decl.name}`"
+        raise UnknownOperatorError(Diagnostic("C10E412", fact, help=todo), variant=name)
 
     def device(self, dispatch_key: str) -> Device:
         """What this machine has for the tensors of the kernel that serves *dispatch_key*."""
@@ -139,9 +136,6 @@ class Registry:
         except DispatchError:
             return False
 
-    def __getitem__(self, name: str) -> LinkedOperator:
-        return self.find(name)
-
     def __repr__(self) -> str:
         return f"<Registry {self.manifest.path}: {counted(len(self), 'operator')}>"
 
@@ -154,14 +148,11 @@ class Registry:
         """
         return self.operators[select_name(name, list(self.operators))]
 
+    __getitem__ = find
+
     def kernels(self) -> list[tuple[LinkedOperator, Variant]]:
         """Every kernel with its operator, registered or not, in the manifest's order."""
-        return [
-            (linked, variant)
-            for linked in self.operators.values()
-            for variants in linked.variants.values()
-            for variant in variants
-        ]
+        return [(linked, v) for linked in self for variants in linked.variants.values() for v in variants]
 
 
 def load_registry(path: str | Path, dispatcher: Dispatcher | None = None) -> Registry:
@@ -177,63 +168,55 @@ def load_registry(path: str | Path, dispatcher: Dispatcher | None = None) -> Reg
         RegistrationError: the dispatcher has an operator of the manifest
             already, or a kernel of one that the manifest extends.
     """
-
-    def schemas() -> Mapping[OperatorName, FunctionSchema]:
-        return {op.name: op.schema for op in dispatcher.operators()} if dispatcher is not None else {}
-
-    return link_manifest(require_manifest(Path(path), outside=schemas), dispatcher)
+    operators = dispatcher.operators() if dispatcher is not None else []
+    manifest = require_manifest(Path(path), outside={op.name: op.schema for op in operators})
+    return link_manifest(manifest, dispatcher)
 
 
 def link_manifest(manifest: Manifest, dispatcher: Dispatcher | None = None) -> Registry:
     """The operators and kernels of *manifest*, registered; see `load_registry`."""
     dispatcher = Dispatcher() if dispatcher is None else dispatcher
     installed = lru_cache(maxsize=None)(is_installed)  # one answer per package and registry
+    known = {op.name: op for op in dispatcher.operators()}
     with dispatcher.transaction():
-        known = _outside_operators(manifest, dispatcher)
         operators = {
-            decl.name: _link_operator(
-                decl, known[decl.name] if decl.is_outside else _define(decl, dispatcher), installed
-            )
+            decl.name: _link_operator(decl, _handle(decl, dispatcher, known), installed)
             for decl in manifest.operators
         }
     return Registry(manifest, dispatcher, operators)
 
 
-def _define(decl: OperatorDecl, dispatcher: Dispatcher) -> OperatorHandle:
-    return dispatcher.register_schema(decl.schema, site=_site(decl.schema_span))
+def _handle(
+    decl: OperatorDecl, dispatcher: Dispatcher, known: Mapping[OperatorName, OperatorHandle]
+) -> OperatorHandle:
+    """The operator of *decl*, registered now, or the one of *known*, the dispatcher's own, that it extends.
+
+    Raises:
+        ManifestError: C10E303, it is not there, or no longer the one that the manifest was read for.
+    """
+    if not decl.is_outside:
+        return dispatcher.register_schema(decl.schema, site=_site(decl.schema_span))
+    op = known.get(decl.name)
+    if op is None or op.schema != decl.schema:
+        fact = f"the dispatcher has no operator `{decl.schema}`, which this entry extends"
+        raise ManifestError(Diagnostic("C10E303", fact, decl.schema_span, help="register its schema first"))
+    return op
 
 
 def _site(span: Span) -> str:
-    try:
+    with contextlib.suppress(OSError):  # of a relative path where the current folder is gone
         folder = os.path.dirname(os.path.abspath(span.file))  # noqa: PTH100, PTH120 - total, and quick
-    except OSError:  # a relative path, and the current folder is gone
-        folder = ""
-    return with_package(str(span), _package_of(folder))
+        return with_package(str(span), _package_of(folder))
+    return str(span)
 
 
 @lru_cache(maxsize=256)
 def _package_of(folder: str) -> str:
     """The Python package that the absolute path *folder* is of; empty where it is of none."""
     package, path = "", Path(os.path.realpath(folder))  # total, unlike resolve()
-    while folder and os.path.exists(path / "__init__.py"):  # noqa: PTH110 - total, whatever the text
+    while os.path.exists(path / "__init__.py"):  # noqa: PTH110 - total, whatever the text
         package, path = path.name, path.parent
     return package
-
-
-def _outside_operators(manifest: Manifest, dispatcher: Dispatcher) -> dict[OperatorName, OperatorHandle]:
-    """The dispatcher's operators that *manifest* extends.
-
-    Raises:
-        ManifestError: C10E303, one is not there, or no longer the one that the manifest was read for.
-    """
-    extended = [decl for decl in manifest.operators if decl.is_outside]
-    known = {op.name: op for op in dispatcher.operators()} if extended else {}
-    for decl in extended:
-        if decl.name not in known or known[decl.name].schema != decl.schema:
-            fact = f"the dispatcher has no operator `{decl.schema}`, which this entry extends"
-            help = "register its schema first"
-            raise ManifestError(Diagnostic("C10E303", fact, decl.schema_span, help=help))
-    return known
 
 
 def _link_operator(
@@ -256,15 +239,14 @@ def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
         RegistrationError: C10E302, the dispatcher has one, and a manifest does not say that it
             overrides it; C10E309, a manifest says so, and there is none to override.
     """
-    kernels = decl.variants(key)
-    adding = [kernel for kernel in kernels if not kernel.override]
+    lowest = decl.variants(key)[-1]  # those above it override others of the manifests
     is_occupied = DispatchKey(key) in handle.table().registrations
-    if is_occupied and adding:
-        _register(handle, adding[0])  # which is refused, whatever is installed here
-    if not is_occupied and not adding:
+    if is_occupied and not lowest.override:
+        _register(handle, lowest)  # which is refused, whatever is installed here
+    if lowest.override and not is_occupied:
         fact = f"`override` of `{decl.name}` names `{key}`, for which nobody else has kernels"
         help = f"leave `{key}` out of `override`"
-        raise RegistrationError(Diagnostic("C10E309", fact, kernels[-1].key_span, help=help))
+        raise RegistrationError(Diagnostic("C10E309", fact, lowest.key_span, help=help))
     return is_occupied
 
 
@@ -285,29 +267,22 @@ def resolve_variants(
     kernels: tuple[KernelDecl, ...], installed: Callable[[str], bool] = is_installed
 ) -> tuple[Variant, ...]:
     """Which of *kernels*, best first, is registered: the first one whose needs are met."""
-    chosen: KernelDecl | None = None
+    count, chosen = len(kernels), None
     variants = []
     for kernel in kernels:
         missing = tuple(package for package in kernel.requires if not installed(package))
+        taken = chosen is None and not missing
         if missing:
             reason = f"needs {', '.join(f'`{package}`' for package in missing)}, not installed"
         elif chosen is not None:
             reason = f"`{chosen.name}` comes before it"
-        elif len(kernels) == 1:
+        elif count == 1:
             reason = "the only variant"
         else:
-            count = len(kernels)
             reason = f"the first of {count} whose needs are met" if kernel.rank else f"the best of {count}"
-        taken = chosen is None and not missing
         if taken:
             chosen = kernel
         if kernel.override:
             reason = f"{reason}; override: {kernel.override}"
         variants.append(Variant(kernel, taken, reason, missing))
     return tuple(variants)
-
-
-def _placed(error: C10Error, kernel: KernelDecl) -> RegistrationError:
-    """*error* at the kernel's place in the manifest, where it has none of its own."""
-    diagnostics = [d if d.span else replace(d, span=kernel.span) for d in error.diagnostics]
-    return RegistrationError(*diagnostics, **error.facts)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,7 @@ from c10cli.schema.model import FunctionSchema, OperatorName
 
 # From a path, and what to call it, to what is written there.
 ReadDocument = Callable[[Path, str], Document]
-# The schemas of operators that are defined outside the manifests.
-ReadSchemas = Callable[[], Mapping[OperatorName, FunctionSchema]]
+Schemas = Mapping[OperatorName, FunctionSchema]
 
 VERSION = 1
 MANIFEST_FIELDS = ("version", "operators", "include", "dialect", "arrays", "requires", "waive")
@@ -53,34 +51,43 @@ class LoadResult:
 
 
 def load_manifest(
-    path: str | Path, *, read: ReadDocument = load_document, outside: ReadSchemas = dict
+    path: str | Path, *, read: ReadDocument = load_document, outside: Schemas | None = None
 ) -> LoadResult:
     """The manifest in the file at *path*, and all of its faults.
 
     Args:
         read: how this file and those that it includes are read.
-        outside: gives the schemas of the operators that a dispatcher defines
-            and these manifests may extend; asked only where they extend any.
+        outside: the schemas of the operators that a dispatcher defines and these manifests may extend.
     """
-    path = Path(path)
-    with _collector_paused():
-        reading = _Reading(read)
-        root = reading.file(path, str(path), None, ())
-        if not root.is_manifest:
-            return LoadResult(None, root.findings, root.findings)
-        files = [*reading.files.values(), root]
-        if len(files) == 1 and not root.extensions:
-            return LoadResult(Manifest(path, root.operators, (), root.removals), root.findings, root.findings)
-        together = Together(files, outside() if any(file.extensions for file in files) else {})
+    was_enabled = gc.isenabled()
+    # Reading makes no cycles and hundreds of thousands of objects that stay;
+    # looking through them again and again took a third of the time.
+    gc.disable()
+    try:
+        return _load(Path(path), read, outside or {})
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _load(path: Path, read: ReadDocument, outside: Schemas) -> LoadResult:
+    reading = _Reading(read)
+    root = reading.file(path, str(path), None, ())
+    if not root.is_manifest:
+        return LoadResult(None, root.findings, root.findings)
+    files = [*reading.files.values(), root]
+    if len(files) == 1 and not root.extensions:
+        return LoadResult(Manifest(path, root.operators, (), root.removals), root.findings, root.findings)
+    together = Together(files, outside)
     disabled, own = together.disabled(), together.own()
     removals = tuple(waiver for file in files for waiver in file.removals)
-    manifest = Manifest(path, together.operators(), disabled, removals)
     included = tuple(finding for entry in disabled for finding in entry.diagnostics)
     is_derived = any(finding.code == "C10E303" for finding in own)
-    return LoadResult(manifest, included + own if is_derived else own + included, own)
+    findings = included + own if is_derived else own + included
+    return LoadResult(Manifest(path, together.operators(), disabled, removals), findings, own)
 
 
-def require_manifest(path: str | Path, *, outside: ReadSchemas = dict) -> Manifest:
+def require_manifest(path: str | Path, *, outside: Schemas | None = None) -> Manifest:
     """The manifest in the file at *path*.
 
     A broken include only disables itself: it is in the result's ``disabled``.
@@ -98,22 +105,6 @@ def require_manifest(path: str | Path, *, outside: ReadSchemas = dict) -> Manife
     return result.manifest
 
 
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No garbage collection meanwhile.
-
-    Reading makes no cycles and hundreds of thousands of objects that stay;
-    looking through them again and again took a third of the time.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 class _Reading:
     """Reads a file and all that it includes, each once."""
 
@@ -126,9 +117,7 @@ class _Reading:
         fields = Fields(self.read(path, shown))
         root = fields.document.value
         if type(root) is not dict:
-            _report_no_manifest(fields)
-            findings = map(_of_include, fields.findings) if ancestors else fields.findings
-            return ManifestFile(path, shown, span, findings=tuple(findings), is_manifest=False)
+            return ManifestFile(path, shown, span, findings=_no_manifest(fields, span), is_manifest=False)
         required = ("version",) if "include" in root else ("version", "operators")
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
         _check_version(fields, root)
@@ -177,7 +166,7 @@ def _read_operators(
     """What the entries under `operators:` define and what they extend; each operator once."""
     fields = reader.fields
     operators: dict[OperatorName, OperatorDecl] = {}
-    extensions: dict[OperatorName, ExtensionDecl] = {}
+    extensions: list[ExtensionDecl] = []
     entries = fields.items(root, "operators", "`operators`") or ()
     for index in range(len(entries)):
         entry = fields.mapping(entries, index, f"operator {index + 1}")
@@ -185,44 +174,49 @@ def _read_operators(
             continue
         if is_extension(entry):
             extension = reader.read_extension(entry, index)
-            if extension is not None and extensions.setdefault(extension.name, extension) is not extension:
-                note = f"the first is at {extensions[extension.name].span}"
-                message = f"`{extension.name}` is extended twice in one file"
-                todo = "make one entry of them"
-                fields.report("C10E309", message, extension.span, notes=(note,), help=todo)
+            extensions += [extension] if extension else []
+            continue
+        operator = reader.read(entry, index)
+        if operator is not None and operators.setdefault(operator.name, operator) is not operator:
+            fields.findings.append(defined_twice(operators[operator.name], operator))
+    first: dict[OperatorName, ExtensionDecl] = {}
+    for extension in extensions:
+        name = extension.name
+        if name in operators:
+            note = f"it is defined at {operators[name].schema_span}"
+            message = f"`{name}` is extended in the file that defines it"
+            todo = "add the kernels and cases to the definition"
+        elif first.setdefault(name, extension) is not extension:
+            note = f"the first is at {first[name].span}"
+            message, todo = f"`{name}` is extended twice in one file", "make one entry of them"
         else:
-            operator = reader.read(entry, index)
-            if operator is not None and operators.setdefault(operator.name, operator) is not operator:
-                fields.findings.append(defined_twice(operators[operator.name], operator))
-    for name in extensions.keys() & operators.keys():
-        note = f"it is defined at {operators[name].schema_span}"
-        message = f"`{name}` is extended in the file that defines it"
-        todo = "add the kernels and cases to the definition"
-        fields.report("C10E309", message, extensions.pop(name).span, notes=(note,), help=todo)
-    return tuple(operators.values()), tuple(extensions.values())
+            continue
+        fields.report("C10E309", message, extension.span, notes=(note,), help=todo)
+    return tuple(operators.values()), tuple(first.values())
 
 
-def _report_no_manifest(fields: Fields) -> None:
-    """Report a document that is no mapping, unless it is that for a fault reported already."""
+def _no_manifest(fields: Fields, included_at: Span | None) -> tuple[Diagnostic, ...]:
+    """The findings of a document that is no mapping, for that alone unless there is another reason."""
     root = fields.document.value
     if not fields.findings:
         kind = kind_name(root) if root is not REFUSED and root is not None else "empty"
         message = f"`{fields.document.file}` must be a mapping with `version` and `operators`, but is {kind}"
         fields.report("C10E106", message, fields.document.span_at(0))
-
-
-def _of_include(finding: Diagnostic) -> Diagnostic:
-    """*finding* about a whole file, where another file includes that."""
-    if finding.code != "C10E101" or finding.help:
-        return finding
-    return replace(finding, help="write the path of a manifest that is there, from the folder of this one")
+    if included_at is None:
+        return tuple(fields.findings)
+    help = "write the path of a manifest that is there, from the folder of this one"
+    return tuple(
+        replace(found, help=help) if found.code == "C10E101" and not found.help else found
+        for found in fields.findings
+    )
 
 
 def _include_fault(text: str, resolved: Path, chain: tuple[Path, ...]) -> Diagnostic | None:
     """Why the file that the last of *chain* calls *text* cannot be included, if so."""
     if Path(text).is_absolute() or "://" in text or not text.isprintable():
         fact = f"`{text}` in `include` must be a path relative to the manifest"
-        return Diagnostic("C10E106", fact, help=_help_of_path(text))
+        help = "write the path from the folder of this manifest, such as `../base/registry.yaml`"
+        return Diagnostic("C10E106", fact, help=help)
     if resolved in chain:
         names = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))
         fact = f"`{text}` in `include` leads back to itself"
@@ -232,15 +226,6 @@ def _include_fault(text: str, resolved: Path, chain: tuple[Path, ...]) -> Diagno
         fact = f"`{text}` in `include` is more than {MAX_DEPTH} includes deep"
         return Diagnostic("C10E112", fact, help="include it in a manifest that fewer others lead to")
     return None
-
-
-def _help_of_path(text: str) -> str:
-    """What to write instead of *text*, which is no relative path."""
-    if not text.isprintable():
-        return "leave out what cannot be printed"
-    if "://" in text:
-        return "put a copy of that manifest beside this one, and write its path"
-    return "write the path from the folder of this manifest, such as `../base/registry.yaml`"
 
 
 def _check_version(fields: Fields, root: dict[str, Any]) -> None:

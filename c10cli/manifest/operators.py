@@ -44,7 +44,7 @@ _OF_EXTENSIONS = (
 _OF_DEFINITIONS = tuple(
     (name, f"`{name}` belongs to the entry that defines the operator, beside its `schema`")
     for name in DEFINITION_FIELDS
-    if name not in (*EXTENSION_FIELDS, "schema")  # with which it were a definition
+    if name not in ("schema", "kernels", "cases")
 )
 KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays")
 COST_FIELDS = ("bytes", "flops")

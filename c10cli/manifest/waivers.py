@@ -64,41 +64,32 @@ def _read_all(
 def _kind(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, str] | None:
     """The kind of change that is waived, and of which argument, return or key alone."""
     text = fields.text(entry, "breaks", f"`breaks` of {what}")
-    if text is None:
-        return None
-    kind, _, subject = text.strip().partition(" ")
-    if kind not in WAIVABLE:
-        fields.report(
-            "C10E106",
-            f"`{kind}` in `breaks` of {what} is no kind of change",
-            fields.document.span(entry, "breaks"),
-            notes=(f"known here: {', '.join(f'`{known}`' for known in WAIVABLE)}",),
-            help=did_you_mean(kind, WAIVABLE),
-        )
-        return None
-    return kind, subject.strip()
+    kind, _, subject = (text or "").strip().partition(" ")
+    if text is None or kind in WAIVABLE:
+        return None if text is None else (kind, subject.strip())
+    message, place = f"`{kind}` in `breaks` of {what} is no kind of change", fields.place(entry, "breaks")
+    note = f"known here: {', '.join(f'`{known}`' for known in WAIVABLE)}"
+    fields.report("C10E106", message, place, notes=(note,), help=did_you_mean(kind, WAIVABLE))
+    return None
 
 
 def _removal(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, str] | None:
     """That an operator is gone, and its name."""
-    text = fields.text(entry, "breaks", f"`breaks` of {what}")
-    if text is not None and text.strip() != OPERATOR_REMOVED:
-        fields.report(
-            "C10E106",
-            f"`breaks` of {what} must be `{OPERATOR_REMOVED}`, not `{text.strip()}`",
-            fields.document.span(entry, "breaks"),
-            help="waive other breaks in the entry of their operator",
-        )
-        text = None
-    written = fields.text(entry, "operator", f"`operator` of {what}")
-    if written is None:
+    breaks = fields.text(entry, "breaks", f"`breaks` of {what}")
+    is_removal = breaks is not None and breaks.strip() == OPERATOR_REMOVED
+    if breaks is not None and not is_removal:
+        message = f"`breaks` of {what} must be `{OPERATOR_REMOVED}`, not `{breaks.strip()}`"
+        todo = "waive other breaks in the entry of their operator"
+        fields.report("C10E106", message, fields.place(entry, "breaks"), help=todo)
+    name = fields.text(entry, "operator", f"`operator` of {what}")
+    if name is None:
         return None
     with contextlib.suppress(SchemaError):
-        name = parse_name(written)
-        if name.namespace:
-            return None if text is None else (OPERATOR_REMOVED, str(name))
-    message = f"`operator` of {what} must be a whole name such as `c10::add.out`, not `{written}`"
-    fields.report("C10E203", message, fields.document.span(entry, "operator"))
+        parsed = parse_name(name)
+        if parsed.namespace:
+            return (OPERATOR_REMOVED, str(parsed)) if is_removal else None
+    message = f"`operator` of {what} must be a whole name such as `c10::add.out`, not `{name}`"
+    fields.report("C10E203", message, fields.place(entry, "operator"))
     return None
 
 
@@ -106,11 +97,9 @@ def _day(fields: Fields, entry: dict[str, Any], what: str) -> date | None:
     text = fields.text(entry, "until", f"`until` of {what}")
     if text is None:
         return None
-    day = None
-    if _DAY.fullmatch(text):  # from Python 3.11 on, `fromisoformat` takes other forms as well
-        with contextlib.suppress(ValueError):
-            day = date.fromisoformat(text)
-    if day is None:
-        message = f"`until` of {what} must be a day such as `2026-12-31`, not `{text}`"
-        fields.report("C10E106", message, fields.document.span(entry, "until"))
-    return day
+    with contextlib.suppress(ValueError):
+        if _DAY.fullmatch(text):  # from Python 3.11 on, `fromisoformat` takes other forms as well
+            return date.fromisoformat(text)
+    message = f"`until` of {what} must be a day such as `2026-12-31`, not `{text}`"
+    fields.report("C10E106", message, fields.place(entry, "until"))
+    return None

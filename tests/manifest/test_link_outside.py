@@ -167,9 +167,7 @@ def test_an_operator_that_nobody_has_is_told_with_near_names_and_nothing_is_regi
 def test_an_operator_that_is_no_longer_the_one_the_manifest_was_read_for_is_refused(
     extend, dispatcher, schemas
 ):
-    def outside():
-        return {op.name: op.schema for op in dispatcher.operators()}
-
+    outside = {op.name: op.schema for op in dispatcher.operators()}
     manifest = require_manifest(extend("{CUDA: k.py:plain}"), outside=outside)
     other = Dispatcher()
     for schema in schemas:

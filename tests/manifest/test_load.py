@@ -270,8 +270,6 @@ def test_a_cycle_of_includes_is_refused(tmp_path):
             "/etc/registry.yaml",
             "write the path from the folder of this manifest, such as `../base/registry.yaml`",
         ),
-        ("https://example.invalid/r.yaml", "put a copy of that manifest beside this one, and write its path"),
-        ("a\\u0007b", "leave out what cannot be printed"),
     ],
 )
 def test_an_include_that_cannot_be_read_says_what_to_do_about_it(tmp_path, include, help):
