@@ -12,8 +12,7 @@ from c10cli.bench.environment import max_rss_bytes
 from c10cli.bench.plan import Case, find_cases
 from c10cli.bench.result import CaseResult, Status
 from c10cli.bench.rungs import make_operator, make_rounds
-from c10cli.bench.sampling import Budget, Samples, measure_together
-from c10cli.bench.steady import find_observers, steady_state
+from c10cli.bench.sampling import Budget, Samples, find_observers, measure_together, steady_state
 from c10cli.bench.timed_path import TimedPath
 from c10cli.dispatch.kernel import BoundKernel, OpKernel
 from c10cli.errors import BenchError, C10Error, Diagnostic, InternalError, KernelError, ManifestError

@@ -130,12 +130,12 @@ def read_environment(folder: Path, packages: Iterable[str] = ()) -> Environment:
         machine=platform.machine(),
         cpu_model=_cpu_model(),
         cores=os.cpu_count() or 1,
-        cpus=usable_cpus(),
+        cpus=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
         governor=_read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         turbo=_turbo(),
         load=read_load(),
         packages=_versions({"numpy", *packages}),
-        variables=_relevant_variables(os.environ),
+        variables={name: os.environ[name] for name in sorted(os.environ) if _VARIABLES.match(name)},
         commit=read_commit(folder),
         clock=measure_clock(),
     )
@@ -169,13 +169,6 @@ def _cpu_model(cpuinfo: str = "/proc/cpuinfo") -> str:
     return platform.processor() or platform.machine()
 
 
-def usable_cpus() -> int:
-    """How many CPUs this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _turbo() -> str:
     boost = _read_line("/sys/devices/system/cpu/cpufreq/boost")
     no_turbo = _read_line("/sys/devices/system/cpu/intel_pstate/no_turbo")
@@ -188,10 +181,6 @@ def _versions(packages: Iterable[str]) -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found[package] = version(package)
     return found
-
-
-def _relevant_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: variables[name] for name in sorted(variables) if _VARIABLES.match(name)}
 
 
 def read_commit(folder: Path) -> Commit | None:

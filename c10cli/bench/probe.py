@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from c10cli.bench.clock import SYSTEM_CLOCK, Clock
-from c10cli.bench.environment import Peaks, read_environment, usable_cpus
-from c10cli.bench.steady import steady_state
+from c10cli.bench.environment import Peaks, read_environment
+from c10cli.bench.sampling import steady_state
 from c10cli.jobs.child import serve
 
 # In the caches of a core, around the size of the shared one, in memory.
@@ -30,20 +30,20 @@ def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
 
     def read(_item: int) -> Mapping[str, Any]:
         with steady_state():
-            peaks = measure_peaks()
-        return asdict(replace(read_environment(Path.cwd(), job["packages"]), peaks=peaks))
+            facts = read_environment(Path.cwd(), job["packages"])
+            return asdict(replace(facts, peaks=measure_peaks(facts.cpus)))
 
     return read
 
 
-def measure_peaks() -> Peaks:
-    """The peaks of this machine, each the best of two rounds of probes of about 50 ms."""
+def measure_peaks(threads: int) -> Peaks:
+    """The peaks of this machine, by one thread or *threads*, each the best of two probes of about 50 ms."""
     # Two rounds, since a neighbour can keep a CPU busy for all of one probe.
-    return _measure_once().best_of(_measure_once())
+    return _measure_once(threads).best_of(_measure_once(threads))
 
 
-def _measure_once() -> Peaks:
-    copies = tuple((size, _measure_copy(size, usable_cpus())) for size in _COPY_FOOTPRINTS)
+def _measure_once(threads: int) -> Peaks:
+    copies = tuple((size, _measure_copy(size, threads)) for size in _COPY_FOOTPRINTS)
     return Peaks(copies, _measure_matmul())
 
 

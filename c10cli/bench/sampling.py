@@ -1,4 +1,4 @@
-"""Sampling bodies: calibration, warm-up, samples taken in turn.
+"""Sampling bodies: a steady state, calibration, warm-up, samples taken in turn.
 
 A sample is 0.1 to 1 ms of calls, so that the clock read, some 100 ns, costs
 less than a thousandth; a call longer than that is a sample by itself.
@@ -9,15 +9,17 @@ looks like a difference between them.
 
 from __future__ import annotations
 
+import gc
 import random
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final
 
 from c10cli.bench.body import UNROLLED, Round
 from c10cli.bench.clock import SYSTEM_CLOCK, Clock
-from c10cli.bench.steady import involuntary_switches
 from c10cli.errors import BenchError, Diagnostic
 
 _SAMPLE_LOW_NS: Final = 100_000
@@ -73,6 +75,42 @@ class Budget:
         if samples >= self.min_samples:
             return samples >= self.max_samples or elapsed_ns >= self.time_ns
         return samples >= _FEWEST_SAMPLES and elapsed_ns >= _PATIENCE * self.time_ns
+
+
+@contextmanager
+def steady_state() -> Iterator[None]:
+    """No cyclic garbage collection until the end of the block."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
+
+
+def find_observers() -> tuple[str, ...]:
+    """What watches every call here now, and slows it: tracers, profilers, monitoring tools."""
+    hooks = {"tracer": sys.gettrace(), "profiler": sys.getprofile()}
+    found = [name for name, hook in hooks.items() if hook is not None]
+    monitoring = getattr(sys, "monitoring", None)  # Python 3.12
+    if monitoring is not None:
+        tools = [monitoring.get_tool(number) for number in range(6)]
+        found += [f"monitoring tool {tool}" for tool in tools if tool is not None]
+    return tuple(found)
+
+
+def involuntary_switches() -> int:
+    """How often the scheduler took the CPU from this thread; 0 where the system does not say."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    who = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
+    return resource.getrusage(who).ru_nivcsw
 
 
 def measure_iterations(timed: Round) -> int:
@@ -132,14 +170,13 @@ def measure_interleaved(
     order: random.Random,
     *,
     clock: Clock = SYSTEM_CLOCK,
-    switches: Callable[[], int] | None = None,
+    switches: Callable[[], int] = involuntary_switches,
 ) -> dict[str, Samples]:
     """Samples of each of *rounds*, one of each in turn, in a new random order every turn.
 
     The n-th samples of all of them were taken within one turn, so they can be
     compared pair by pair.  *switches* counts the times the CPU was taken away.
     """
-    switches = switches or involuntary_switches
     samples: dict[str, list[int]] = {name: [] for name in rounds}
     disturbed: dict[str, list[int]] = {name: [] for name in rounds}
     turn = list(rounds)

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import metadata
 from typing import Final
 
 from c10cli.bench.environment import Environment
@@ -37,17 +39,12 @@ def pytest_benchmark_data(run: RunResult) -> dict[str, object]:
             "format": FORMAT,
             "run_id": run.run_id,
             "cases": [{"id": case.id, "status": case.status, "reason": case.reason} for case in run.cases],
-            "skipped": [
-                {"operator": item.operator, "dispatch_key": item.dispatch_key, "reason": item.reason}
-                for item in run.skipped
-            ],
+            "skipped": [asdict(item) for item in run.skipped],
         },
     }
 
 
 def _version() -> str:
-    from importlib import metadata  # 20 ms that other reports need not pay
-
     try:
         return metadata.version("pytest-benchmark")
     except metadata.PackageNotFoundError:  # run from a bare checkout

@@ -10,7 +10,7 @@ from c10cli.bench.record import read_record
 
 def test_the_answer_is_this_machine_with_its_peaks(monkeypatch):
     peaks = Peaks(((4096, 1e9), (8192, 2e9)), 3e9)
-    monkeypatch.setattr(probe, "measure_peaks", lambda: peaks)
+    monkeypatch.setattr(probe, "measure_peaks", lambda _threads: peaks)
     job = {"packages": ["numpy", "pytest", "no_such_package"]}
     environment = read_record(Environment, json.loads(json.dumps(probe.prepare(job)(0))))
     assert environment.packages["pytest"] == pytest.__version__
@@ -37,7 +37,7 @@ def test_peaks_are_found_by_probes_of_copies_and_a_product(monkeypatch):
     monkeypatch.setattr(probe, "_PROBE_NS", 0)
     monkeypatch.setattr(probe, "_COPY_FOOTPRINTS", (4096, 8192))
     monkeypatch.setattr(probe, "_MATMUL_SIZE", 8)
-    peaks = probe.measure_peaks()
+    peaks = probe.measure_peaks(2)
     assert [footprint for footprint, _ in peaks.copies] == [4096, 8192]
     assert peaks.memory_bytes_per_s == peaks.copies[-1][1] > 0
     assert peaks.matmul_flops_per_s > 0
@@ -48,7 +48,7 @@ def test_a_peak_is_the_better_of_two_rounds(monkeypatch):
     monkeypatch.setattr(probe, "_COPY_FOOTPRINTS", (4096, 8192))
     monkeypatch.setattr(probe, "_measure_copy", lambda *_: next(copies))
     monkeypatch.setattr(probe, "_measure_matmul", lambda *_: next(products))
-    assert probe.measure_peaks() == Peaks(((4096, 20.0), (8192, 40.0)), 6.0)
+    assert probe.measure_peaks(2) == Peaks(((4096, 20.0), (8192, 40.0)), 6.0)
 
 
 @pytest.mark.parametrize(

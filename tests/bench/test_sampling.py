@@ -1,14 +1,19 @@
+import gc
 import random
+import sys
 
 import pytest
 
 from c10cli.bench.sampling import (
     Budget,
     Samples,
+    find_observers,
+    involuntary_switches,
     measure_interleaved,
     measure_iterations,
     measure_together,
     measure_warm_up,
+    steady_state,
 )
 from c10cli.errors import BenchError
 
@@ -161,3 +166,53 @@ def test_a_seed_repeats_the_order(clock):
 
     assert order(3) == order(3)
     assert order(3) != order(4)
+
+
+@pytest.fixture
+def _collector_as_it_was():
+    was_on = gc.isenabled()
+    yield
+    (gc.enable if was_on else gc.disable)()
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_collector_as_it_was")
+def test_the_collector_is_off_inside_and_on_again_afterwards():
+    gc.enable()
+    with steady_state():
+        assert not gc.isenabled()
+        assert gc.get_freeze_count() > 0
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("_collector_as_it_was")
+def test_the_collector_comes_back_after_an_exception():
+    gc.enable()
+    with pytest.raises(ZeroDivisionError), steady_state():
+        _ = 1 / 0
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("_collector_as_it_was")
+def test_a_collector_that_was_off_stays_off():
+    gc.disable()
+    with steady_state():
+        pass
+    assert not gc.isenabled()
+
+
+def test_switches_are_counted_upwards():
+    before = involuntary_switches()
+    assert 0 <= before <= involuntary_switches()
+
+
+def test_observers_are_found_at_any_time():
+    before = find_observers()
+    was = sys.getprofile()
+    sys.setprofile(lambda *_: None)
+    try:
+        found = find_observers()
+    finally:
+        sys.setprofile(was)
+    assert {*found} == {*before, "profiler"}

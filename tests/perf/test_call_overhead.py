@@ -19,9 +19,8 @@ import pytest
 
 from c10cli.arrays.tensor_types import register_tensor_type
 from c10cli.bench.body import Body, make_round
-from c10cli.bench.sampling import Budget, measure_together
+from c10cli.bench.sampling import Budget, measure_together, steady_state
 from c10cli.bench.stats import paired_difference
-from c10cli.bench.steady import steady_state
 from c10cli.dispatch.dispatcher import Dispatcher
 
 TURNS = Budget(min_samples=300, max_samples=300, time_ns=10**9)

@@ -16,7 +16,7 @@ from statistics import median
 
 import pytest
 
-from c10cli.bench.steady import steady_state
+from c10cli.bench.sampling import steady_state
 from c10cli.schema import parser
 from c10cli.schema.parser import parse_schema
 
