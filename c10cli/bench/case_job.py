@@ -38,7 +38,7 @@ def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
     registry = load_registry(job["registry"])
     check_same(registry.manifest, job["fingerprint"])
     cases, ids = find_cases(registry), job["cases"]
-    import_libraries(cases[ids[number]].kernel for number in job["items"])
+    import_libraries(cases[ids[number]].variant.kernel for number in job["items"])
     return lambda number: _Measurement(cases[ids[number]], job["time_s"], job["seed"]).measure().to_dict()
 
 
@@ -46,7 +46,7 @@ class _Measurement:
     """One case on its way to a result."""
 
     def __init__(self, case: Case, time_s: float, seed: int) -> None:
-        self._decl, self._kernel, self._point = case.linked.decl, case.kernel, case.point
+        self._decl, self._kernel, self._point = case.linked.decl, case.variant.kernel, case.point
         self._linked, self._time_ns, self._seed = case.linked, int(time_s * 1e9), seed
         self._result = case.result  # what is known of it so far
 

@@ -47,11 +47,6 @@ class Peaks:
     copies: tuple[tuple[int, float], ...]
     matmul_flops_per_s: float
 
-    @property
-    def memory_bytes_per_s(self) -> float:
-        """The rate of the largest copy."""
-        return self.copies[-1][1]
-
     def percent(self, *, bytes_moved: float | None, flops: float | None, time_s: float) -> float | None:
         """The time these peaks would need, in per cent of *time_s*; None without bytes and flops.
 

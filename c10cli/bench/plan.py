@@ -11,7 +11,6 @@ from c10cli.dispatch.names import matches_name
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
-from c10cli.manifest.model import KernelDecl
 from c10cli.verify.inputs import CasePoint, case_points
 
 
@@ -24,24 +23,15 @@ class Case:
     point: CasePoint
 
     @property
-    def kernel(self) -> KernelDecl:
-        """The kernel that is measured."""
-        return self.variant.kernel
-
-    @property
     def result(self) -> CaseResult:
         """What is known of the result before anything is measured."""
-        name, kernel, point = str(self.linked.decl.name), self.kernel, self.point
+        name, kernel, point = str(self.linked.decl.name), self.variant.kernel, self.point
         return CaseResult(name, kernel.dispatch_key, kernel.name, point.case.name, point.values, point.dtype)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Cases to measure, by their ids, and kernels that are not, with the reason.
-
-    Args:
-        fingerprint: of the manifest and all its sources.
-    """
+    """Cases to measure, by their ids; kernels that are not, with the reason; what all is read from."""
 
     cases: Mapping[str, Case]
     skipped: tuple[Skipped, ...]

@@ -5,24 +5,21 @@ Format history: ``c10.bench/1``, the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from statistics import median
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
-from c10cli.bench import stats
 from c10cli.bench.environment import Environment, Peaks
 from c10cli.bench.ladder import ladder_steps
 from c10cli.bench.record import not_a_result, read_record
 from c10cli.bench.sampling import Samples
-from c10cli.bench.stats import Difference, Interval
+from c10cli.bench.stats import Difference, Interval, median_interval, noise_percent
 from c10cli.errors import InternalError
 
 FORMAT: Final = "c10.bench/1"
 
 Status = Literal["ok", "wrong", "crashed", "out-of-memory", "timeout", "skipped"]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +68,17 @@ class CaseResult:
     @property
     def median_ns(self) -> float | None:
         """The headline: the median time of a call; None without a time."""
-        return self._of_times(median)
+        return median(self.samples.per_call_ns) if self.samples else None
 
     @property
     def interval_ns(self) -> Interval | None:
         """The 95 % confidence interval of `median_ns`."""
-        return self._of_times(stats.median_interval)
+        return median_interval(self.samples.per_call_ns) if self.samples else None
 
     @property
     def noise_percent(self) -> float | None:
         """The spread of the samples relative to their median."""
-        return self._of_times(stats.noise_percent)
+        return noise_percent(self.samples.per_call_ns) if self.samples else None
 
     @property
     def uncertainty_percent(self) -> float | None:
@@ -109,9 +106,6 @@ class CaseResult:
         if peaks is None or not self.median_ns or "CPU" not in self.dispatch_key:
             return None
         return peaks.percent(bytes_moved=self.bytes, flops=self.flops, time_s=self.median_ns * 1e-9)
-
-    def _of_times(self, statistic: Callable[[tuple[float, ...]], T]) -> T | None:
-        return statistic(self.samples.per_call_ns) if self.samples else None
 
     def _per_ns(self, amount: float | None) -> float | None:
         return amount / self.median_ns if amount is not None and self.median_ns else None

@@ -51,7 +51,7 @@ def check_unchanged(run: RunResult, manifest: Manifest) -> None:
 
 def _environment(plan: Plan) -> Environment:
     """The machine's facts and peaks, measured in a process of their own: the probes need much memory."""
-    kernels = [case.kernel for case in plan.cases.values()]
+    kernels = [case.variant.kernel for case in plan.cases.values()]
     packages = {package for k in kernels for package in (*k.requires, *([k.arrays] if k.arrays else ()))}
     for _, answer in run_items(_PROBE, {"packages": sorted(packages)}, [0], timeout_s=60.0):
         if not isinstance(answer, Ended):

@@ -22,14 +22,7 @@ from c10cli.verify.reference import Expectation, expect_of, find_differences
 
 
 class TimedPath:
-    """A call through the dispatcher, and the arguments of all its rounds.
-
-    Args:
-        kernel: the variant's name.
-        call: takes the schema's arguments.
-        arguments: placed for the kernel; they are this path's own.
-        library: whose tensors they are; empty: the usual ones of the key.
-    """
+    """A call through the dispatcher, and the placed arguments of all its rounds, which are its own."""
 
     def __init__(
         self,
@@ -114,11 +107,10 @@ def _other_contents(before: Arguments, fresh: Arguments) -> Arguments:
     their order and their signs, which an operator may rely on.
     """
     arrays = {name: value for name, value in before.items() if _holds_arrays(value)}
-    other = {name: fresh[name] for name, value in arrays.items() if _bytes(value) != _bytes(fresh[name])}
-    if other:
-        return other
-    halved = {name: _halved(value) for name, value in arrays.items()}
-    return {name: value for name, value in halved.items() if _bytes(value) != _bytes(arrays[name])}
+    other: Arguments = {}
+    for contents in (fresh, {name: _halved(value) for name, value in arrays.items()}):
+        other = other or {n: contents[n] for n in arrays if _bytes(contents[n]) != _bytes(arrays[n])}
+    return other
 
 
 def _holds_arrays(value: Any) -> bool:

@@ -80,9 +80,9 @@ def _machine_lines(environment: Environment) -> list[str]:
 
 
 def _peaks_text(peaks: Peaks) -> str:
-    copy, cached = peaks.memory_bytes_per_s, max(rate for _, rate in peaks.copies)
+    rates = [rate for _, rate in peaks.copies]
     return (
-        f"copy {render_rate(copy, 'B')} in memory, {render_rate(cached, 'B')} in the caches; "
+        f"copy {render_rate(rates[-1], 'B')} in memory, {render_rate(max(rates), 'B')} in the caches; "
         f"float32 product {render_rate(peaks.matmul_flops_per_s, 'FLOP')}"
     )
 

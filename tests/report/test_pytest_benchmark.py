@@ -10,7 +10,7 @@ import pytest
 from c10cli.bench.environment import Commit, Environment
 from c10cli.bench.result import CaseResult, RunResult, Skipped
 from c10cli.bench.sampling import Samples
-from c10cli.report.pytest_benchmark import pytest_benchmark_data, render_pytest_benchmark
+from c10cli.report.pytest_benchmark import render_pytest_benchmark
 
 ENVIRONMENT = Environment(
     "3.11.7",
@@ -52,6 +52,10 @@ def run_of(scale=1):
     )
     skipped = (Skipped("c10::add", "CUDA", "triton", "no CUDA device"),)
     return RunResult("r", "2025-01-02T12:00:05+00:00", ENVIRONMENT, cases=cases, skipped=skipped)
+
+
+def pytest_benchmark_data(run):
+    return json.loads(render_pytest_benchmark(run))
 
 
 def compare(folder, *options):
@@ -110,7 +114,7 @@ def test_the_statistics_are_those_of_pytest_benchmark_but_for_ops(count):
 
 
 def test_what_bencher_and_github_action_benchmark_read_is_there_and_finite():
-    data = json.loads(render_pytest_benchmark(run_of()))
+    data = pytest_benchmark_data(run_of())
     for benchmark in data["benchmarks"]:
         assert benchmark["fullname"]
         for field in ("mean", "stddev", "median", "iqr", "ops", "rounds"):
