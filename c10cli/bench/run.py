@@ -15,7 +15,7 @@ from c10cli.bench.result import CaseResult, RunResult, Status
 from c10cli.errors import BenchError, Diagnostic
 from c10cli.jobs.child import Ended, run_items
 from c10cli.jobs.fingerprint import changes, fingerprint
-from c10cli.manifest.model import Manifest
+from c10cli.manifest.declarations import Manifest
 
 # Gets the id of the case that begins, or the result of the one that ended.
 Progress = Callable[["str | CaseResult"], None]

@@ -15,7 +15,7 @@ import numpy as np
 
 from c10cli.arrays.placement import place
 from c10cli.errors import C10Error, KernelError
-from c10cli.manifest.model import OperatorDecl
+from c10cli.manifest.declarations import OperatorDecl
 from c10cli.verify.inputs import Arguments, copy_tensors, make_arguments
 from c10cli.verify.kernel_call import call_checked
 from c10cli.verify.reference import Expectation, expect_of, find_differences

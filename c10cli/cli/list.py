@@ -10,7 +10,7 @@ from c10cli.cli.options import command as c10_command, complete_operator
 from c10cli.cli.session import Session
 from c10cli.dispatch.names import matches_name
 from c10cli.errors import Diagnostic, did_you_mean
-from c10cli.manifest.model import OperatorDecl
+from c10cli.manifest.declarations import OperatorDecl
 
 
 @c10_command("list")

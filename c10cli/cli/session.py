@@ -21,8 +21,8 @@ from c10cli.manifest.discover import VARIABLE, find_registry
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from c10cli.manifest.declarations import DisabledManifest, Manifest
     from c10cli.manifest.link import Registry
-    from c10cli.manifest.model import DisabledManifest, Manifest
 
 
 @dataclass

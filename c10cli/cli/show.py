@@ -10,8 +10,8 @@ from c10cli.cli.options import command as c10_command, complete_operator
 from c10cli.cli.session import Session, short_path
 from c10cli.entry_points.definitions import Definition, Missing, definition_of
 from c10cli.entry_points.parse import EntryPoint
+from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.manifest.link import LinkedOperator, Variant
-from c10cli.manifest.model import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument
 
 

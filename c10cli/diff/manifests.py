@@ -10,7 +10,7 @@ from c10cli.diff.change import SchemaChange
 from c10cli.diff.schemas import compare_schemas
 from c10cli.diff.sides import DeclaredOperator, Side
 from c10cli.errors import Span
-from c10cli.manifest.model import Waiver
+from c10cli.manifest.declarations import Waiver
 from c10cli.manifest.waivers import KERNEL_REMOVED, OPERATOR_REMOVED
 
 

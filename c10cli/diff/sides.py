@@ -20,8 +20,8 @@ from c10cli.document.native_functions import NativeFunction, read_native_functio
 from c10cli.document.nodes import Document, Node
 from c10cli.document.source import load_document, parse_document
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span
+from c10cli.manifest.declarations import OperatorDecl, Waiver
 from c10cli.manifest.load import ReadDocument, load_manifest
-from c10cli.manifest.model import OperatorDecl, Waiver
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
 

@@ -24,9 +24,9 @@ from c10cli.describe import error_text
 from c10cli.dispatch.names import matches_name
 from c10cli.errors import Diagnostic, RegistrationError, ReportError, SchemaError
 from c10cli.interop.torch_kernel import make_torch_kernel
+from c10cli.manifest.declarations import OperatorDecl
 from c10cli.manifest.discover import shipped_registry
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
-from c10cli.manifest.model import OperatorDecl
 from c10cli.schema.parser import parse_schema
 
 # The dispatch keys whose kernels are exported, and the libraries whose arrays those can take.

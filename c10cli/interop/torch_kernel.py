@@ -15,8 +15,8 @@ from c10cli.describe import describe
 from c10cli.dispatch.checked import wrong_return
 from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import ArgumentError, Diagnostic
+from c10cli.manifest.declarations import KernelDecl
 from c10cli.manifest.link import LinkedOperator, Variant
-from c10cli.manifest.model import KernelDecl
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 

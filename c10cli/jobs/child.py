@@ -37,7 +37,7 @@ from typing import IO, Any, Final, NoReturn
 
 from c10cli import errors
 from c10cli.errors import C10Error, Diagnostic
-from c10cli.manifest.model import KernelDecl
+from c10cli.manifest.declarations import KernelDecl
 
 # For starting the interpreter and importing what items share.
 _START_UP_S = 120.0

@@ -13,7 +13,7 @@ from c10cli.document.nodes import Document
 from c10cli.entry_points.definitions import locate_source
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import Diagnostic, ManifestError
-from c10cli.manifest.model import Manifest
+from c10cli.manifest.declarations import Manifest
 
 _BROKEN = "broken"
 

@@ -11,7 +11,7 @@ from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Node
 from c10cli.document.scalars import kind_name
 from c10cli.errors import Diagnostic, did_you_mean, near_names
-from c10cli.manifest.model import CaseDecl, PlainValue, Tolerance
+from c10cli.manifest.declarations import CaseDecl, PlainValue, Tolerance
 from c10cli.schema.model import FunctionSchema
 
 CASE_FIELDS = ("name", "sweep", "dtypes", "inputs", "bench")

@@ -18,7 +18,7 @@ from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError, in_order
-from c10cli.manifest.model import CaseDecl, OperatorDecl
+from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 

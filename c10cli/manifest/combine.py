@@ -15,7 +15,14 @@ from pathlib import Path
 
 from c10cli.errors import Diagnostic, Span, capped, did_you_mean, in_order
 from c10cli.manifest.cases import case_given_twice, check_inputs
-from c10cli.manifest.model import Declared, DisabledManifest, ExtensionDecl, KernelDecl, OperatorDecl, Waiver
+from c10cli.manifest.declarations import (
+    Declared,
+    DisabledManifest,
+    ExtensionDecl,
+    KernelDecl,
+    OperatorDecl,
+    Waiver,
+)
 from c10cli.manifest.operators import same_name
 from c10cli.schema.differences import schema_differences
 from c10cli.schema.model import FunctionSchema, OperatorName

@@ -26,8 +26,8 @@ from c10cli.errors import (
     counted,
     did_you_mean,
 )
+from c10cli.manifest.declarations import KernelDecl, Manifest, OperatorDecl
 from c10cli.manifest.load import require_manifest
-from c10cli.manifest.model import KernelDecl, Manifest, OperatorDecl
 from c10cli.schema.model import FunctionSchema, OperatorName
 
 

@@ -19,7 +19,7 @@ from c10cli.document.scalars import kind_name
 from c10cli.entry_points.parse import EntryPoint, parse_entry_point
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
-from c10cli.manifest.model import Cost, ExtensionDecl, KernelDecl, OperatorDecl
+from c10cli.manifest.declarations import Cost, ExtensionDecl, KernelDecl, OperatorDecl
 from c10cli.manifest.waivers import read_waivers
 from c10cli.schema.model import Dialect, FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_name, parse_schema

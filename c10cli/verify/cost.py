@@ -11,7 +11,7 @@ from typing import Any, Literal
 from c10cli.arrays.expression import evaluate, parse_expression
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.errors import Diagnostic, ManifestError
-from c10cli.manifest.model import OperatorDecl
+from c10cli.manifest.declarations import OperatorDecl
 from c10cli.verify.inputs import Arguments, shapes_text
 
 

@@ -23,7 +23,7 @@ from c10cli.arrays.compare import compare_arrays
 from c10cli.arrays.placement import to_numpy
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.describe import describe, dtype_name
-from c10cli.manifest.model import OperatorDecl, Tolerance
+from c10cli.manifest.declarations import OperatorDecl, Tolerance
 from c10cli.verify.inputs import Arguments
 
 __all__ = ["Difference", "find_difference", "tolerance_of"]

@@ -11,9 +11,9 @@ from c10cli.errors import Diagnostic, in_order
 from c10cli.jobs.child import Ended, run_items
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.checks import Skipped, check_operator
+from c10cli.manifest.declarations import KernelDecl, Manifest
 from c10cli.manifest.link import LinkedOperator, Variant, link_manifest
 from c10cli.manifest.load import load_manifest
-from c10cli.manifest.model import KernelDecl, Manifest
 
 __all__ = ["SkippedCheck", "Validation", "validate"]
 

@@ -18,7 +18,7 @@ from c10cli.arrays.placement import place
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.describe import describe
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Span
-from c10cli.manifest.model import CaseDecl, OperatorDecl
+from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.schema import types as schema_types
 from c10cli.schema.model import Argument
 

@@ -11,7 +11,7 @@ import numpy as np
 from c10cli.describe import describe
 from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
-from c10cli.manifest.model import OperatorDecl
+from c10cli.manifest.declarations import OperatorDecl
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.difference import Difference, find_difference
 from c10cli.verify.inputs import Arguments, CasePoint, copied, copy_tensors, make_arguments, place_case

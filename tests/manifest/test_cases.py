@@ -2,8 +2,8 @@ import textwrap
 
 import pytest
 
+from c10cli.manifest.declarations import Tolerance
 from c10cli.manifest.load import load_manifest
-from c10cli.manifest.model import Tolerance
 
 HEAD = 'version: 1\noperators:\n  - schema: "c10::f(Tensor x, int n=1, int[] shape=[]) -> Tensor"\n'
 
