@@ -126,7 +126,7 @@ def read_environment(folder: Path, packages: Iterable[str] = ()) -> Environment:
         cpu_model=_cpu_model(),
         cores=os.cpu_count() or 1,
         cpus=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1,
-        governor=_read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         turbo=_turbo(),
         load=read_load(),
         packages=_versions({"numpy", *packages}),
@@ -144,20 +144,16 @@ def read_load() -> tuple[float, ...]:
         return ()
 
 
-def _read_lines(path: str) -> list[str]:
-    """The lines of a file of the system; none where it cannot be read."""
+def _read(path: str) -> str:
+    """The text of a file of the system; empty where it cannot be read."""
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
-        return []
-
-
-def _read_line(path: str) -> str:
-    return (_read_lines(path) or [""])[0].strip()
+        return ""
 
 
 def _cpu_model(cpuinfo: str = "/proc/cpuinfo") -> str:
-    for line in _read_lines(cpuinfo):
+    for line in _read(cpuinfo).splitlines():
         name, _, value = line.partition(":")
         if name.strip() in ("model name", "Model", "cpu model"):
             return value.strip()
@@ -165,8 +161,8 @@ def _cpu_model(cpuinfo: str = "/proc/cpuinfo") -> str:
 
 
 def _turbo() -> str:
-    boost = _read_line("/sys/devices/system/cpu/cpufreq/boost")
-    no_turbo = _read_line("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    boost = _read("/sys/devices/system/cpu/cpufreq/boost")
+    no_turbo = _read("/sys/devices/system/cpu/intel_pstate/no_turbo")
     return {("1", ""): "on", ("0", ""): "off", ("", "0"): "on", ("", "1"): "off"}.get((boost, no_turbo), "")
 
 
@@ -201,7 +197,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 def max_rss_bytes() -> int | None:
     """The most memory this process has held so far; None where the system does not say."""
     # Linux first by /proc: getrusage there also counts what a process held before it became this one.
-    for line in _read_lines("/proc/self/status"):
+    for line in _read("/proc/self/status").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     if sys.platform == "win32":

@@ -86,19 +86,6 @@ def _parse_line(line: bytes) -> dict[str, object] | None:
     return record if isinstance(record, dict) else None
 
 
-def remove_unbegun(folder: Path) -> bool:
-    """Remove the folder of a run whose journal has no record, if it is one; whether it was."""
-    journal = folder / JOURNAL_NAME
-    try:
-        if journal.exists() and b"\n" in journal.read_bytes():
-            return False
-        journal.unlink(missing_ok=True)
-        folder.rmdir()
-    except OSError:  # then it stays: what ended the run is to be told, and not this
-        return False
-    return True
-
-
 def make_run_folder(root: Path) -> Path:
     """A new folder ``YYYYmmdd-HHMMSS-<token>`` under *root*; never one that exists.
 

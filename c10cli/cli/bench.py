@@ -135,13 +135,12 @@ def _exit_status(run: RunResult) -> int:
 @contextlib.contextmanager
 def _kept(folder: Path, registry: str | None) -> Iterator[None]:
     """Where the run is interrupted, say what is kept of it; where that is nothing, leave no folder."""
-    from c10cli.bench.journal import remove_unbegun
-
     try:
         yield
     except BaseException as error:
-        is_gone = remove_unbegun(folder)
-        if isinstance(error, KeyboardInterrupt) and not is_gone:
+        with contextlib.suppress(OSError):  # unless it is empty
+            folder.rmdir()
+        if isinstance(error, KeyboardInterrupt) and folder.exists():
             words = ["c10", "bench", *(["--registry", registry] if registry else []), "--resume", str(folder)]
             click.echo(f"\nmeasured cases are kept; go on with `{shlex.join(words)}`", err=True)
         raise

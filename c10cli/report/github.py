@@ -17,13 +17,8 @@ def annotation(
     """One annotation; a place ``REV:path`` in git becomes that of the path."""
     place = ""
     if span is not None:
-        fields = {
-            "file": _path(span.file),
-            "line": span.line,
-            "col": span.column,
-            "endColumn": span.end_column,
-        }
-        place = "".join(f",{name}={_escaped(str(value), _IN_PLACE)}" for name, value in fields.items())
+        file = _escaped(_path(span.file), _IN_PLACE)
+        place = f",file={file},line={span.line},col={span.column},endColumn={span.end_column}"
     return f"::{severity} title={_escaped(title, _IN_PLACE)}{place}::{_escaped(text, _IN_TEXT)}"
 
 

@@ -78,7 +78,7 @@ def test_the_cpu_model_comes_from_the_system_or_else_from_python(tmp_path):
     [("1", "", "on"), ("0", "", "off"), ("", "0", "on"), ("", "1", "off"), ("", "", "")],
 )
 def test_turbo_is_read_from_either_driver(monkeypatch, boost, no_turbo, expected):
-    monkeypatch.setattr(module, "_read_line", lambda path: boost if path.endswith("boost") else no_turbo)
+    monkeypatch.setattr(module, "_read", lambda path: boost if path.endswith("boost") else no_turbo)
     assert module._turbo() == expected
 
 

@@ -11,7 +11,6 @@ from c10cli.bench.journal import (
     find_run_folder,
     make_run_folder,
     read_journal,
-    remove_unbegun,
     write_latest,
 )
 from c10cli.errors import BenchError, ReportError
@@ -109,18 +108,6 @@ def test_a_run_folder_below_a_file_cannot_be_made(tmp_path):
     with pytest.raises(ReportError) as caught:
         make_run_folder(tmp_path / "reports")
     assert caught.value.code == "C10E701"
-
-
-def test_the_folder_of_a_run_without_a_record_is_removed_and_no_other(tmp_path):
-    for name in ("empty", "opened", "begun", "used"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "opened" / JOURNAL_NAME).touch()
-    (tmp_path / "used" / "notes").write_text("")
-    append_record(tmp_path / "begun", {"kind": "run"})
-    removed = [name for name in ("empty", "opened", "begun", "used") if remove_unbegun(tmp_path / name)]
-    assert removed == ["empty", "opened"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "used"]
-    assert (tmp_path / "used" / "notes").exists()
 
 
 def make_run(root, token):
