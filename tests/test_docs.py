@@ -9,7 +9,7 @@ from click import Context
 
 from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.cli.main import group, run
-from c10cli.manifest import cases, load, operators
+from c10cli.manifest import cases, entries, load
 from c10cli.manifest.load import require_manifest
 from c10cli.verify.difference import tolerance_of
 
@@ -81,8 +81,8 @@ def test_the_readme_has_every_field_of_a_manifest_and_no_other():
             named.setdefault(owner, set()).add(field.strip("`"))
     assert named == {
         "manifest": set(load.MANIFEST_FIELDS),
-        "operator": set(operators.OPERATOR_FIELDS),
-        "kernel": set(operators.KERNEL_FIELDS),
+        "operator": set(entries.OPERATOR_FIELDS),
+        "kernel": set(entries.KERNEL_FIELDS),
         "case": set(cases.CASE_FIELDS),
     }
 

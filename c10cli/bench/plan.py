@@ -10,7 +10,6 @@ from c10cli.bench.result import CaseResult, Skipped
 from c10cli.dispatch.names import matches_name
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
 from c10cli.jobs.fingerprint import fingerprint
-from c10cli.manifest.declarations import KernelDecl
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
 from c10cli.verify.inputs import CasePoint, case_points
 

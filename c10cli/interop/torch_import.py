@@ -14,7 +14,7 @@ from c10cli.dispatch.names import matches_name
 from c10cli.document.native_functions import NativeFunction, read_native_functions
 from c10cli.document.source import load_document
 from c10cli.errors import CODES, Diagnostic, ManifestError, SchemaError
-from c10cli.manifest.operators import check_schema
+from c10cli.manifest.entries import check_schema
 from c10cli.schema.model import FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_schema
 

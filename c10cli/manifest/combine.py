@@ -23,7 +23,7 @@ from c10cli.manifest.declarations import (
     OperatorDecl,
     Waiver,
 )
-from c10cli.manifest.operators import same_name
+from c10cli.manifest.entries import same_name
 from c10cli.schema.differences import schema_differences
 from c10cli.schema.model import FunctionSchema, OperatorName
 

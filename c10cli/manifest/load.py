@@ -16,7 +16,7 @@ from c10cli.document.source import MAX_DEPTH, load_document
 from c10cli.errors import Diagnostic, ManifestError, Span, in_order
 from c10cli.manifest.combine import ManifestFile, Together, defined_twice
 from c10cli.manifest.declarations import ExtensionDecl, Manifest, OperatorDecl
-from c10cli.manifest.operators import OperatorReader, is_extension
+from c10cli.manifest.entries import OperatorReader, is_extension
 from c10cli.manifest.waivers import read_removals
 from c10cli.schema.model import FunctionSchema, OperatorName
 

@@ -65,7 +65,7 @@ class OperatorReader:
         dialect = _choice(fields, root, "dialect", "`dialect`", DIALECTS)
         self.dialect: Dialect = "strict" if dialect == "strict" or "dialect" not in root else "torch"
         self.arrays = _choice(fields, root, "arrays", "`arrays`", LIBRARIES)
-        self.requires = _packages(fields, root, "`requires`")
+        self.requires = tuple(dict.fromkeys(_packages(fields, root, "`requires`")))
         # Few of thousands of operators have one of these.
         self._seldom: tuple[tuple[str, str, Callable[[dict[str, Any], str], Any]], ...] = (
             ("reference", "reference", self._reference),
