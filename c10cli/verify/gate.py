@@ -15,10 +15,6 @@ from c10cli.manifest.declarations import KernelDecl, Manifest
 from c10cli.manifest.link import LinkedOperator, Variant, link_manifest
 from c10cli.manifest.load import load_manifest
 
-__all__ = ["SkippedCheck", "Validation", "validate"]
-
-Kernels = list[tuple[LinkedOperator, Variant]]
-
 _WORKER = "c10cli.verify.kernel_job"
 
 
@@ -96,49 +92,39 @@ def validate(
     validation = Validation(path, diagnostics=list(loaded.diagnostics))
     if loaded.manifest is None:
         return validation
-    faults = _check_sources(validation, loaded.manifest)
-    # A manifest with faults is not registered, so there is nothing to bind its kernels to.
-    if not loaded.own:
-        digest = fingerprint(loaded.manifest)
-        checking = _Checking(validation, link_manifest(loaded.manifest).kernels(), faults, digest)
+    faulty = _check_sources(validation, loaded.manifest)
+    if loaded.own:  # such a manifest is not registered, so there is nothing to bind its kernels to
+        validation.left_out = "the manifest has findings"
+    else:
+        checking = _Checking(validation, faulty, link_manifest(loaded.manifest).kernels())
         if static:
             validation.left_out = "not asked for (--static)"
-            checking.skip_all("only the sources were checked")
+            checking.not_run = [
+                _skipped(*k, "bind", "only the sources were checked") for k in checking.kernels
+            ]
         else:
-            checking.run_all(run, timeout_s, seed, begins)
+            checking.run(fingerprint(loaded.manifest), run, timeout_s, seed, begins)
         validation.diagnostics += checking.missing(require)
-    else:
-        validation.left_out = "the manifest has findings"
-    validation.diagnostics = in_order(validation.diagnostics)
+    validation.diagnostics = in_order(validation.diagnostics)  # each once: all kernels share a reference
     return validation
 
 
-@dataclass(frozen=True, slots=True)
-class _Faults:
-    """What the sources were found to be wrong in, so that no later stage finds it again.
+def _check_sources(validation: Validation, manifest: Manifest) -> set[str]:
+    """Make the checks that import nothing; what has findings, so that no later stage finds it again.
 
-    Args:
-        places: of the entry points with a finding.
-        operators: those whose reference, cost or cases have one.
+    Of kernels that is the place of the entry point; of references, costs and cases the operator's name.
     """
-
-    places: set[str] = field(default_factory=set)
-    operators: set[str] = field(default_factory=set)
-
-
-def _check_sources(validation: Validation, manifest: Manifest) -> _Faults:
-    """Make the checks that import nothing."""
     skipped: list[Skipped] = []
-    faults = _Faults()
+    faulty: set[str] = set()
     for operator in manifest.operators:
         findings, unchecked = check_operator(operator)
         validation.diagnostics += findings
         skipped += unchecked
         found = {str(finding.span) for finding in findings}
         places = {place for kernel in operator.kernels for place in _places(kernel)}
-        faults.places.update(found & places)
+        faulty |= found & places
         if found - places:
-            faults.operators.add(str(operator.name))
+            faulty.add(str(operator.name))
     unseen = {str(s.entry_point.span) for s in skipped}
     kernels = [kernel for operator in manifest.operators for kernel in operator.kernels]
     validation.operators = len(manifest.operators)
@@ -147,7 +133,7 @@ def _check_sources(validation: Validation, manifest: Manifest) -> _Faults:
     validation.skipped += [
         SkippedCheck(s.operator, "", s.entry_point.text, "static", s.reason) for s in skipped
     ]
-    return faults
+    return faulty
 
 
 def _places(kernel: KernelDecl) -> set[str]:
@@ -155,78 +141,67 @@ def _places(kernel: KernelDecl) -> set[str]:
     return {str(entry.span) for entry in (kernel.entry_point, kernel.cache) if entry is not None}
 
 
+@dataclass
 class _Checking:
     """The stages that import: kernels are bound, and run, in child processes."""
 
-    def __init__(
-        self, validation: Validation, kernels: Kernels, faults: _Faults, digest: Mapping[str, str]
+    validation: Validation
+    faulty: set[str]
+    kernels: list[tuple[LinkedOperator, Variant]]
+    not_run: list[SkippedCheck] = field(default_factory=list)
+
+    def run(
+        self, before: Mapping[str, str], run: bool, timeout_s: float, seed: int, begins: Callable[[str], None]
     ) -> None:
-        self._validation = validation
-        self._kernels = kernels
-        self._faults = faults
-        self._fingerprint = digest
-        self._not_run: list[SkippedCheck] = []
-
-    def skip_all(self, reason: str) -> None:
-        """Leave every kernel out; only `missing` tells of it."""
-        self._not_run = [_skipped(*kernel, "bind", reason) for kernel in self._kernels]
-
-    def run_all(self, run: bool, timeout_s: float, seed: int, begins: Callable[[str], None]) -> None:
         """Bind what can be bound here and, where *run*, compare it with the reference."""
-        places = [place for place in range(len(self._kernels)) if self._may_bind(place)]
+        places = [place for place in range(len(self.kernels)) if self._may_bind(place)]
         reasons = {place: self._why_not_run(place, run) for place in places}
         job = {
-            "registry": str(self._validation.registry),
-            "fingerprint": self._fingerprint,
+            "registry": str(self.validation.registry),
+            "fingerprint": before,
             "run": [place for place in places if not reasons[place]],
             "seed": seed,
         }
-        answers = run_items(
-            _WORKER,
-            job,
-            places,
-            timeout_s=timeout_s,
-            begins=lambda place: begins(_name(*self._kernels[place])),
-        )
-        for place, answer in answers:
+
+        def tell(place: int) -> None:
+            linked, variant = self.kernels[place]
+            begins(f"{linked.decl.name} {variant.kernel.dispatch_key} {variant.kernel.name}")
+
+        for place, answer in run_items(_WORKER, job, places, timeout_s=timeout_s, begins=tell):
             if isinstance(answer, Ended):
-                self._validation.diagnostics.append(_fatal(*self._kernels[place], answer))
+                self.validation.diagnostics.append(_fatal(*self.kernels[place], answer))
             else:
                 self._take(place, answer, reasons[place])
 
     def missing(self, require: Sequence[str]) -> list[Diagnostic]:
         """A finding for each required key of which a kernel was not run."""
-        declared = {candidate.kernel.dispatch_key for _, candidate in self._kernels}
-        missed = {key: [s for s in self._not_run if s.dispatch_key == key] for key in require}
+        declared = {variant.kernel.dispatch_key for _, variant in self.kernels}
+        missed = {key: [s for s in self.not_run if s.dispatch_key == key] for key in require}
         return [_required(key, missed[key]) for key in missed if missed[key] or key not in declared]
 
     def _may_bind(self, place: int) -> bool:
-        _, candidate = self._kernels[place]
-        if self._faults.places & _places(candidate.kernel):
+        _, variant = self.kernels[place]
+        if self.faulty & _places(variant.kernel):
             self._skip(place, "bind", "its source has findings")
-        elif candidate.missing:
-            self._skip(place, "bind", candidate.reason)
+        elif variant.missing:
+            self._skip(place, "bind", variant.reason)
         else:
             return True
         return False
 
     def _why_not_run(self, place: int, run: bool) -> str:
-        linked, candidate = self._kernels[place]
-        device = candidate.kernel.device
-        if not device.available:
-            return device.reason
+        linked, variant = self.kernels[place]
+        if not variant.kernel.device.available:
+            return variant.kernel.device.reason
         if not run:
             return "not asked for (--no-run)"
-        faulty = str(linked.decl.name) in self._faults.operators
-        return "the operator's reference or cases have findings" if faulty else ""
+        is_faulty = str(linked.decl.name) in self.faulty
+        return "the operator's reference or cases have findings" if is_faulty else ""
 
     def _take(self, place: int, answer: Mapping[str, Any], reason: str) -> None:
         """Enter one kernel's answer; *reason* is why it was not to be run."""
-        validation = self._validation
-        validation.diagnostics += map(Diagnostic.from_dict, answer["findings"])
-        # A broken reference is found once, not once for every kernel.
-        shared = map(Diagnostic.from_dict, answer["shared"])
-        validation.diagnostics += [finding for finding in shared if finding not in validation.diagnostics]
+        validation = self.validation
+        validation.diagnostics += map(Diagnostic.from_dict, (*answer["findings"], *answer["shared"]))
         if not answer["bound"]:
             return
         validation.bound += 1
@@ -237,37 +212,29 @@ class _Checking:
             self._skip(place, "run", reason or none)
             return
         validation.run += 1
-        linked, candidate = self._kernels[place]
+        linked, variant = self.kernels[place]
         if linked.decl.reference is None:
             reason = "the operator has no reference to compare with"
-            validation.skipped.append(_skipped(linked, candidate, "compare", reason))
+            validation.skipped.append(_skipped(linked, variant, "compare", reason))
 
     def _skip(self, place: int, stage: str, reason: str) -> None:
-        skipped = _skipped(*self._kernels[place], stage, reason)
-        self._validation.skipped.append(skipped)
-        self._not_run.append(skipped)
+        skipped = _skipped(*self.kernels[place], stage, reason)
+        self.validation.skipped.append(skipped)
+        self.not_run.append(skipped)
 
 
-def _skipped(linked: LinkedOperator, candidate: Variant, stage: str, reason: str) -> SkippedCheck:
-    kernel = candidate.kernel
+def _skipped(linked: LinkedOperator, variant: Variant, stage: str, reason: str) -> SkippedCheck:
+    kernel = variant.kernel
     return SkippedCheck(str(linked.decl.name), kernel.dispatch_key, kernel.name, stage, reason)
 
 
-def _name(linked: LinkedOperator, candidate: Variant) -> str:
-    return f"{linked.decl.name} {candidate.kernel.dispatch_key} {candidate.kernel.name}"
-
-
-def _fatal(linked: LinkedOperator, candidate: Variant, ended: Ended) -> Diagnostic:
+def _fatal(linked: LinkedOperator, variant: Variant, ended: Ended) -> Diagnostic:
     """The finding for a kernel that took its process down."""
-    kernel = candidate.kernel
-    return Diagnostic(
-        "C10E501",
-        f"kernel `{kernel.name}` of `{linked.decl.name}` ended its process: {ended.reason}",
-        kernel.span,
-        help="give it more time with --timeout"
-        if ended.timed_out
-        else "run it alone with `c10 call`, under a debugger",
-    )
+    name = variant.kernel.name
+    fact = f"kernel `{name}` of `{linked.decl.name}` ended its process: {ended.reason}"
+    alone = "run it alone with `c10 call`, under a debugger"
+    todo = "give it more time with --timeout" if ended.timed_out else alone
+    return Diagnostic("C10E501", fact, variant.kernel.span, help=todo)
 
 
 def _required(key: str, missed: Sequence[SkippedCheck]) -> Diagnostic:

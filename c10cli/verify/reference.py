@@ -16,7 +16,7 @@ from c10cli.schema.model import FunctionSchema
 from c10cli.verify.difference import Difference, find_difference
 from c10cli.verify.inputs import Arguments, CasePoint, copied, copy_tensors, make_arguments, place_case
 from c10cli.verify.kernel_call import call_checked
-from c10cli.verify.results import Call, KeptCall, check_results
+from c10cli.verify.results import Call, check_left_alone, check_results, contents_of_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +128,20 @@ def check_kernel(
         arguments = place_case(decl, expectation.point, expectation.arguments, dispatch_key, arrays)
         returns = call_checked(decl.schema, kernel, function, arguments)
         check_results(decl.schema, kernel, arguments, returns)
-        return Call(arguments, returns)
+        return arguments, returns
 
     try:
         first = call()
-        found = find_differences(decl, kernel, first.arguments, first.returns, expectation)
+        found = find_differences(decl, kernel, *first, expectation)
         if found or not twice:
             return found
-        kept = KeptCall(decl.schema, kernel, first)
+        before = contents_of_call(first)
         second = call()
-        kept.check(second)
+        check_left_alone(decl.schema, kernel, first, before, second)
     except KernelError as error:
         noted = [d.with_notes(f"in case {expectation.point.label}") for d in error.diagnostics]
         raise KernelError(*noted, **error.facts) from (error.__cause__ or error)
-    found = find_differences(decl, kernel, second.arguments, second.returns, expectation)
+    found = find_differences(decl, kernel, *second, expectation)
     return tuple(finding.with_notes("only in the second call with the same contents") for finding in found)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import Any
 
 from c10cli.arrays.devices import LIBRARIES
@@ -12,18 +11,11 @@ from c10cli.arrays.tensor_types import tensors_of
 from c10cli.describe import describe
 from c10cli.dispatch.checked import kernel_error, wrong_return
 from c10cli.errors import KernelError
-from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.model import FunctionSchema
 from c10cli.verify.inputs import Arguments
 
-__all__ = ["Call", "KeptCall", "check_results"]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The arguments of a call by name, and its returns."""
-
-    arguments: Arguments
-    returns: tuple[Any, ...]
+# The arguments of a call by name, and its returns.
+Call = tuple[Arguments, tuple[Any, ...]]
 
 
 def check_results(
@@ -36,17 +28,12 @@ def check_results(
     """
     _check_libraries(schema, kernel, arguments, returns)
     for i, j in itertools.combinations(range(len(returns)), 2):
-        if _may_be_one(schema.returns[i], schema.returns[j]):
-            continue
-        if share_memory(returns[i], returns[j]):
+        one, other = schema.returns[i].alias, schema.returns[j].alias
+        may_be_one = one and other and one.sets & other.sets
+        if not may_be_one and share_memory(returns[i], returns[j]):
             names = " and ".join(_named(schema, place) for place in (i, j))
             fact = f"{names} of kernel `{kernel}` of `{schema.name}` share memory"
             raise _error(schema, kernel, fact, "return a copy, so that writing to one leaves the other")
-
-
-def _may_be_one(first: Argument, second: Argument) -> bool:
-    """Whether the schema says that two returns may be the same memory."""
-    return bool(first.alias and second.alias and first.alias.sets & second.alias.sets)
 
 
 def _check_libraries(
@@ -75,43 +62,37 @@ def _library(tensor: Any) -> str:
     return next((root for root in known if root in LIBRARIES), "")
 
 
-class KeptCall:
-    """A call that is over, to see whether the next one leaves it alone.
+def contents_of_call(call: Call) -> tuple[list[Any], list[Any]]:
+    """What the arguments and the returns of *call* hold now."""
+    arguments, returns = call
+    return contents_of([*arguments.values()]), contents_of([*returns])
+
+
+def check_left_alone(
+    schema: FunctionSchema, kernel: str, first: Call, before: tuple[list[Any], list[Any]], second: Call
+) -> None:
+    """Refuse what *second*, the next call, did to arguments and returns of the *first* one.
 
     A kernel that gives out a buffer that it writes again is right at every
     call, and yet its caller finds the result changed.
+
+    Args:
+        before: `contents_of_call` of the first, when it was over.
+
+    Raises:
+        KernelError: C10E505, C10E506.
     """
-
-    def __init__(self, schema: FunctionSchema, kernel: str, call: Call) -> None:
-        self._schema, self._kernel, self._call = schema, kernel, call
-        self._arguments = _snapshots(call.arguments.values())
-        self._returns = _snapshots(call.returns)
-
-    def check(self, second: Call) -> None:
-        """Refuse what *second* did to this call's arguments and results.
-
-        Raises:
-            KernelError: C10E505, C10E506.
-        """
-        schema, kernel, first = self._schema, self._kernel, self._call
-        for name, before, after in zip(
-            first.arguments, self._arguments, _snapshots(first.arguments.values()), strict=True
-        ):
-            if before != after:
-                what = f"kernel `{kernel}` of `{schema.name}`"
-                fact = f"a call of {what} changed argument `{name}` of the call before it"
-                raise _error(schema, kernel, fact, "keep no argument from one call to the next", "C10E505")
-        after_returns = _snapshots(first.returns)
-        for place, (before, after) in enumerate(zip(self._returns, after_returns, strict=True)):
-            shared = share_memory(first.returns[place], second.returns[place])
-            if before != after or shared:
-                what = f"{_named(schema, place)} of kernel `{kernel}` of `{schema.name}`"
-                fact = f"{what} is the same memory in every call: the next call overwrites it"
-                raise _error(schema, kernel, fact, "return a new array from every call")
-
-
-def _snapshots(values: Any) -> tuple[Any, ...]:
-    return tuple(map(contents_of, values))
+    what, after = f"kernel `{kernel}` of `{schema.name}`", contents_of_call(first)
+    for name, was, now in zip(first[0], before[0], after[0], strict=True):
+        if was != now:
+            fact = f"a call of {what} changed argument `{name}` of the call before it"
+            raise _error(schema, kernel, fact, "keep no argument from one call to the next", "C10E505")
+    for place, (was, now) in enumerate(zip(before[1], after[1], strict=True)):
+        if was != now or share_memory(first[1][place], second[1][place]):
+            same = f"{_named(schema, place)} of {what} is the same memory in every call"
+            raise _error(
+                schema, kernel, f"{same}: the next call overwrites it", "return a new array from every call"
+            )
 
 
 def _named(schema: FunctionSchema, place: int) -> str:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from c10cli import KernelError, parse_schema
-from c10cli.verify.results import Call, KeptCall, check_results
+from c10cli.verify.results import check_left_alone, check_results, contents_of_call
 
 PAIR = parse_schema("t::f(Tensor x) -> (Tensor a, Tensor b)")
 X = {"x": np.ones(3)}
@@ -48,30 +48,32 @@ def test_a_result_of_another_library_is_refused_also_inside_a_list(torch):
     check_results(schema, "k", {"x": torch.ones(1)}, ([torch.ones(2)],))
 
 
+def left_alone(first, second, change=lambda: None):
+    """What becomes of *first* where *change* happens before *second* is over."""
+    before = contents_of_call(first)
+    change()
+    check_left_alone(PAIR, "k", first, before, second)
+
+
 def test_a_next_call_that_leaves_the_one_before_alone_is_right():
-    kept = KeptCall(PAIR, "k", Call({"x": np.ones(3)}, (np.ones(3), np.zeros(3))))
-    kept.check(Call({"x": np.ones(3)}, (np.ones(3), np.zeros(3))))
+    left_alone(({"x": np.ones(3)}, (np.ones(3), np.zeros(3))), ({"x": np.ones(3)}, (np.ones(3), np.zeros(3))))
 
 
 def test_a_next_call_that_overwrites_a_result_is_refused():
     buffer = np.ones(3)
-    kept = KeptCall(PAIR, "k", Call(X, (np.ones(3), buffer)))
-    buffer[:] = 2
-    error = refusal(kept.check, Call(X, (np.ones(3), np.ones(3))))
+    first, second = (X, (np.ones(3), buffer)), (X, (np.ones(3), np.ones(3)))
+    error = refusal(left_alone, first, second, lambda: buffer.fill(2))
     assert error.code == "C10E506"
     assert error.diagnostics[0].message.startswith("return `b` of kernel `k` of `t::f` is the same memory")
 
 
 def test_a_result_given_out_again_is_refused_although_nothing_was_written_yet():
     buffer = np.ones(3)
-    kept = KeptCall(PAIR, "k", Call(X, (buffer, np.ones(3))))
-    assert refusal(kept.check, Call(X, (buffer, np.ones(3)))).code == "C10E506"
+    assert refusal(left_alone, (X, (buffer, np.ones(3))), (X, (buffer, np.ones(3)))).code == "C10E506"
 
 
 def test_a_next_call_that_changes_an_earlier_argument_is_refused():
-    x = np.ones(3)
-    kept = KeptCall(PAIR, "k", Call({"x": x}, (np.ones(3), np.ones(3))))
-    x[0] = 5
-    error = refusal(kept.check, Call(X, (np.ones(3), np.ones(3))))
+    x, pair = np.ones(3), (np.ones(3), np.ones(3))
+    error = refusal(left_alone, ({"x": x}, pair), (X, (np.ones(3), np.ones(3))), lambda: x.fill(5))
     assert error.code == "C10E505"
     assert "changed argument `x` of the call before it" in error.diagnostics[0].message
