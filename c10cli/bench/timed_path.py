@@ -18,7 +18,7 @@ from c10cli.errors import C10Error, KernelError
 from c10cli.manifest.declarations import OperatorDecl
 from c10cli.verify.inputs import Arguments, copy_tensors, make_arguments
 from c10cli.verify.kernel_call import call_checked
-from c10cli.verify.reference import Expectation, expect_of, find_differences
+from c10cli.verify.reference import Expectation, expect, find_differences
 
 
 class TimedPath:
@@ -73,7 +73,7 @@ class TimedPath:
             if not any(changed.values()):
                 return "not checked: the arguments have no contents to change in place"
             kept = {n: v for n, v in expectation.arguments.items() if not changed.get(n)}
-            now = expect_of(self._decl, point, {**expectation.arguments, **other, **kept})
+            now = expect(self._decl, point, arguments={**expectation.arguments, **other, **kept})
         except C10Error as error:
             return f"not checked: {error.diagnostics[0].message}"
         try:

@@ -55,14 +55,7 @@ def _nbytes(value: Any) -> int:
 
 
 def _size(value: Any) -> int:
-    return sum(_elements(t) for t in tensors_of(value))
-
-
-def _elements(tensor: Any) -> int:
-    count = 1
-    for extent in tensor.shape:
-        count *= int(extent)
-    return count
+    return sum(math.prod(map(int, tensor.shape)) for tensor in tensors_of(value))
 
 
 def _dim(value: Any, axis: int) -> int:

@@ -26,8 +26,6 @@ from c10cli.describe import describe, dtype_name
 from c10cli.manifest.declarations import OperatorDecl, Tolerance
 from c10cli.verify.inputs import Arguments
 
-__all__ = ["Difference", "find_difference", "tolerance_of"]
-
 # Where a manifest has no tolerance for a dtype: some ten times the rounding of one operation.
 _DEFAULT_TOLERANCE: Final = {
     "float64": Tolerance(1e-12, 1e-13),
@@ -83,18 +81,15 @@ class _Comparison:
         if is_tensor(actual) and is_tensor(expected):
             return self._of_tensors(actual, expected)
         if isinstance(actual, Mapping) and isinstance(expected, Mapping):
-            return self._of_mappings(actual, expected)
+            if actual.keys() != expected.keys():
+                shown = (", ".join(sorted(map(repr, keys))) or "none" for keys in (actual, expected))
+                return Difference("the keys are {} where the reference gives {}".format(*shown))
+            return self._of_elements(actual, expected)
         if isinstance(actual, list | tuple) and isinstance(expected, list | tuple):
             if len(actual) != len(expected):
                 return Difference(f"{len(actual)} values where the reference gives {len(expected)}")
             return self._of_elements(dict(enumerate(actual)), dict(enumerate(expected)))
         return self._of_values(actual, expected)
-
-    def _of_mappings(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any]) -> Difference | None:
-        if actual.keys() != expected.keys():
-            shown = (", ".join(sorted(map(repr, keys))) or "none" for keys in (actual, expected))
-            return Difference("the keys are {} where the reference gives {}".format(*shown))
-        return self._of_elements(actual, expected)
 
     def _of_elements(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any]) -> Difference | None:
         for place, wanted in expected.items():
@@ -110,42 +105,34 @@ class _Comparison:
             # A number out of arrays is no more exact than they are.
             coarse = _coarsest([d for d in self._given if d in _FLOATS + _COMPLEX], "float64")
             tolerance = tolerance_of(self._decl, coarse)
-            one, other = np.asarray(actual), np.asarray(expected)
-            fits = compare_arrays(one, other, rtol=tolerance.rtol, atol=tolerance.atol) is None
-        return (
-            None
-            if fits
-            else Difference(f"it is {_shown(actual)} where the reference gives {_shown(expected)}")
-        )
+            fits = _mismatch(np.asarray(actual), np.asarray(expected), tolerance) is None
+        if fits:
+            return None
+        return Difference(f"it is {_shown(actual)} where the reference gives {_shown(expected)}")
 
     def _of_tensors(self, actual: Any, expected: Any) -> Difference | None:
-        masked = _masked_count(actual)
+        masked = np.count_nonzero(actual.mask) if isinstance(actual, np.ma.MaskedArray) else 0
         if masked:
-            return Difference(
-                f"{masked} elements are masked, and so have no value",
-                "return a plain array, with a value everywhere",
-            )
+            fact = f"{masked} elements are masked, and so have no value"
+            return Difference(fact, "return a plain array, with a value everywhere")
         dtype, stated = dtype_name(actual.dtype), dtype_name(expected.dtype)
         fault = self._dtype_fault(dtype, stated)
         if fault:
             return fault
         tolerance = tolerance_of(self._decl, _coarsest([dtype, stated], stated))
-        mismatch = compare_arrays(
-            to_numpy(actual), to_numpy(expected), rtol=tolerance.rtol, atol=tolerance.atol
-        )
-        return Difference(mismatch.fact) if mismatch else None
+        mismatch = _mismatch(to_numpy(actual), to_numpy(expected), tolerance)
+        return Difference(mismatch) if mismatch else None
 
     def _dtype_fault(self, dtype: str, stated: str) -> Difference | None:
-        kind = _kind(dtype)
+        kind, fact = _kind(dtype), f"the dtype is {dtype} where the reference gives {stated}"
         if kind != _kind(stated):
-            return Difference(f"the dtype is {dtype} where the reference gives {stated}")
+            return Difference(fact)
         if self._decl.result_dtype == "any" or (dtype == stated and stated not in _WIDE):
             return None
         if kind == "integer":
-            return Difference(f"the dtype is {dtype} where the reference gives {stated}", _STATED)
-        return self._float_fault(dtype, stated) if kind in ("float", "complex") else None
-
-    def _float_fault(self, dtype: str, stated: str) -> Difference | None:
+            return Difference(fact, _KEEP.format("the reference's"))
+        if kind not in ("float", "complex"):
+            return None
         kept = _COMPLEX if dtype in _COMPLEX else (*_FLOATS, *_COMPLEX)
         given = [d if kept is _COMPLEX else _FLOAT_OF.get(d, d) for d in self._given if d in kept]
         if len(set(given)) == 1:
@@ -154,16 +141,18 @@ class _Comparison:
             wrong = _rank(dtype) > _rank(_coarsest(given, "float32" if kept is not _COMPLEX else "complex64"))
         if not wrong:
             return None
-        shown = (
-            f"the arguments are {' and '.join(dict.fromkeys(given))}"
-            if given
-            else f"the reference gives {stated}"
-        )
-        return Difference(f"the dtype is {dtype} where {shown}", _KEEP if given else _STATED)
+        if not given:
+            return Difference(fact, _KEEP.format("the reference's"))
+        fact = f"the dtype is {dtype} where the arguments are {' and '.join(dict.fromkeys(given))}"
+        return Difference(fact, _KEEP.format("the arguments'"))
 
 
-_KEEP = "return the arguments' dtype, or write `result_dtype: any` in the operator"
-_STATED = "return the reference's dtype, or write `result_dtype: any` in the operator"
+_KEEP = "return {} dtype, or write `result_dtype: any` in the operator"
+
+
+def _mismatch(actual: Any, expected: Any, tolerance: Tolerance) -> str | None:
+    found = compare_arrays(actual, expected, rtol=tolerance.rtol, atol=tolerance.atol)
+    return found.fact if found else None
 
 
 def _rank(dtype: str) -> int:
@@ -176,10 +165,11 @@ def _coarsest(dtypes: list[str], usual: str) -> str:
 
 
 def _kind(dtype: str) -> str:
-    for prefix, kind in (("float", "float"), ("bfloat", "float"), ("int", "integer"), ("uint", "integer")):
-        if dtype.startswith(prefix):
-            return kind
-    return "complex" if dtype.startswith("complex") else dtype
+    """``float``, ``integer``, ``complex``, or the dtype itself."""
+    family = dtype.rstrip("0123456789")
+    if dtype.startswith(("float", "bfloat")):
+        return "float"
+    return {"int": "integer", "uint": "integer"}.get(family, family)
 
 
 def _kind_of_number(value: Any) -> str:
@@ -205,8 +195,3 @@ def _shown(value: Any) -> str:
     """A text or a number itself, anything else described."""
     plain = isinstance(value, str | int | float | complex | np.generic)
     return str(value)[:80] if plain else describe(value)
-
-
-def _masked_count(array: Any) -> int:
-    """Elements of NumPy's masked arrays that are said to have no value."""
-    return int(np.count_nonzero(np.ma.getmaskarray(array))) if isinstance(array, np.ma.MaskedArray) else 0

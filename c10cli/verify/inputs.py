@@ -178,21 +178,16 @@ def _placed(value: Any, dispatch_key: DispatchKey | str, library: str) -> Any:
     return value
 
 
-def copy_tensors(arguments: Arguments) -> Arguments:
-    """*arguments* with a copy of every tensor, for operators that write theirs."""
-    return {name: copied(value) for name, value in arguments.items()}
-
-
-def copied(value: Any) -> Any:
-    """*value* with a copy of every tensor in it, however deep."""
+def copy_tensors(value: Any) -> Any:
+    """*value*, such as the arguments of a call, with a copy of every tensor in it, however deep."""
     if is_tensor(value):
         copying = getattr(value, "clone", None) or getattr(value, "copy", None)
         return copying() if copying else copy.deepcopy(value)
     if isinstance(value, Mapping):
-        return {key: copied(element) for key, element in value.items()}
+        return {key: copy_tensors(element) for key, element in value.items()}
     if isinstance(value, list):
-        return [copied(element) for element in value]
-    return tuple(map(copied, value)) if isinstance(value, tuple) else value
+        return [copy_tensors(element) for element in value]
+    return tuple(map(copy_tensors, value)) if isinstance(value, tuple) else value
 
 
 def shapes_text(arguments: Arguments) -> str:

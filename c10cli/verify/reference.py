@@ -13,8 +13,8 @@ from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.declarations import OperatorDecl
 from c10cli.schema.model import FunctionSchema
-from c10cli.verify.difference import Difference, find_difference
-from c10cli.verify.inputs import Arguments, CasePoint, copied, copy_tensors, make_arguments, place_case
+from c10cli.verify.difference import find_difference
+from c10cli.verify.inputs import Arguments, CasePoint, copy_tensors, make_arguments, place_case
 from c10cli.verify.kernel_call import call_checked
 from c10cli.verify.results import Call, check_left_alone, check_results, contents_of_call
 
@@ -35,24 +35,20 @@ class Expectation:
     written: Mapping[str, Any] = field(default_factory=dict)
 
 
-def expect(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Expectation:
-    """The arguments of *point* and the reference's results for them.
+def expect(
+    decl: OperatorDecl, point: CasePoint, *, seed: int = 0, arguments: Arguments | None = None
+) -> Expectation:
+    """The arguments of *point*, or those given, and the reference's results for them.
+
+    It gets copies, and what it gives is copied: it may keep its output
+    buffer, and write into it at its next call.
 
     Raises:
         KernelError: C10E508, the reference raised or gave something else than the schema says.
         ManifestError, ArgumentError, RegistrationError: see `make_arguments`, `load_entry_point`.
     """
-    return expect_of(decl, point, make_arguments(decl, point, seed=seed))
-
-
-def expect_of(decl: OperatorDecl, point: CasePoint, arguments: Arguments) -> Expectation:
-    """The reference's results for *arguments*, which it gets copies of and whose results are copied.
-
-    A reference may keep its output buffer, and write into it at its next call.
-
-    Raises:
-        KernelError, RegistrationError: see `expect`.
-    """
+    if arguments is None:
+        arguments = make_arguments(decl, point, seed=seed)
     if decl.reference is None:
         return Expectation(point, arguments, None)
     reference = load_entry_point(decl.reference)
@@ -61,18 +57,12 @@ def expect_of(decl: OperatorDecl, point: CasePoint, arguments: Arguments) -> Exp
         returns = call_checked(decl.schema, decl.reference.text, _giving_arrays(reference), given)
     except KernelError as error:
         reason = error.diagnostics[0]
-        raise KernelError(
-            Diagnostic(
-                "C10E508",
-                f"the reference of `{decl.name}` failed on case {point.label}: {reason.message}",
-                decl.reference.span,
-                notes=reason.notes,
-                help="make the reference right first; every kernel is judged by it",
-            ),
-            operator=str(decl.name),
-        ) from error
-    written = {name: copied(value) for name, value in _written(decl.schema, given, returns).items()}
-    return Expectation(point, arguments, copied(returns), written)
+        fact = f"the reference of `{decl.name}` failed on case {point.label}: {reason.message}"
+        todo = "make the reference right first; every kernel is judged by it"
+        failed = Diagnostic("C10E508", fact, decl.reference.span, notes=reason.notes, help=todo)
+        raise KernelError(failed, operator=str(decl.name)) from error
+    written = _written(decl.schema, given, returns)
+    return Expectation(point, arguments, copy_tensors(returns), copy_tensors(written))
 
 
 def _giving_arrays(reference: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,29 +141,19 @@ def find_differences(
     """A finding for each return and written argument that is not as the reference gives it."""
     if expectation.returns is None:
         return ()
-    compared = [
-        (f"return `{declared.name or index}`", actual, expected)
-        for index, (declared, actual, expected) in enumerate(
-            zip(decl.schema.returns, returns, expectation.returns, strict=True)
-        )
-    ]
+    names = [f"return `{declared.name or index}`" for index, declared in enumerate(decl.schema.returns)]
+    compared = [*zip(names, returns, expectation.returns, strict=True)]
     compared += [(f"argument `{n}`", arguments[n], expected) for n, expected in expectation.written.items()]
+    place = f"case {expectation.point.label} of {decl.name}"
+    shown = ", ".join(f"`{n}`: {describe(v)}" for n, v in expectation.arguments.items())
     found = []
     for what, actual, expected in compared:
         difference = find_difference(decl, arguments, actual, expected)
         if difference:
-            found.append(_wrong(decl, kernel, what, difference, expectation))
+            fact = (
+                f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {difference.fact}"
+            )
+            todo = difference.help or "correct the kernel, or widen `tolerance:` with a reason"
+            notes = (f"the arguments are {shown}",)
+            found.append(Diagnostic("C10E504", fact, place=place, notes=notes, help=todo))
     return tuple(found)
-
-
-def _wrong(
-    decl: OperatorDecl, kernel: str, what: str, difference: Difference, expectation: Expectation
-) -> Diagnostic:
-    shown = ", ".join(f"`{n}`: {describe(v)}" for n, v in expectation.arguments.items())
-    return Diagnostic(
-        "C10E504",
-        f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {difference.fact}",
-        place=f"case {expectation.point.label} of {decl.name}",
-        notes=(f"the arguments are {shown}",),
-        help=difference.help or "correct the kernel, or widen `tolerance:` with a reason",
-    )

@@ -97,3 +97,15 @@ def test_bfloat16_has_its_own_tolerance_in_every_library(fact, torch, needs):
     x = torch.full((2,), 1.01, dtype=torch.bfloat16)
     assert fact(x, np.full(2, 1.02), [bfloat16]) == ""
     assert "rtol 0.04" in fact(x, np.full(2, 1.2), [bfloat16])
+
+
+@pytest.mark.parametrize(
+    ("given", "dtype", "stated"),
+    [("float16", "float16", "float64"), ("float32", "float32", "float16"), ("float64", "float64", "float32")],
+)
+def test_the_tolerance_is_that_of_the_coarser_of_the_two_dtypes(fact, given, dtype, stated):
+    coarser, finer = sorted((dtype, stated), key=lambda name: np.dtype(name).itemsize)
+    tolerances = f"{{{coarser}: {{rtol: 0.1, atol: 0}}, {finer}: {{rtol: 0, atol: 0}}}}"
+    compared = (np.full(2, 1.0625, dtype), ones(stated), [given])
+    assert fact(*compared, fields=f"tolerance: {tolerances}") == ""
+    assert fact(*compared, fields=f"tolerance: {tolerances.replace('0.1', '0.05')}") != ""

@@ -7,7 +7,7 @@ from c10cli import DispatchError, KernelError, RegistrationError
 from c10cli.manifest.load import require_manifest
 from c10cli.verify.difference import tolerance_of
 from c10cli.verify.inputs import case_points
-from c10cli.verify.reference import check_kernel, expect, expect_of
+from c10cli.verify.reference import check_kernel, expect
 
 REFERENCE = """\
 import numpy as np
@@ -208,7 +208,7 @@ def test_masked_elements_are_no_values_and_what_is_not_masked_is_compared(facts)
 def test_a_reference_that_writes_into_one_buffer_leaves_earlier_results_alone(declare):
     decl, point = declare("reuses")
     first = expect(decl, point)
-    expect_of(decl, point, {"x": np.full(3, 9, np.float32)})
+    expect(decl, point, arguments={"x": np.full(3, 9, np.float32)})
     assert first.returns[0].tolist() == [1, 2, 3]
 
 
