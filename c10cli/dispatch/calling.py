@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from c10cli.describe import describe
 from c10cli.dispatch.generated import Function, SwapTable, generate_apply, generate_call
-from c10cli.dispatch.signature import has_schema_signature
 from c10cli.dispatch.stack import Stack
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, KernelError, SchemaError
 from c10cli.schema import types as schema_types
@@ -27,8 +26,8 @@ def call_error(
     schema: FunctionSchema,
     code: str,
     fact: str,
+    todo: str,
     *,
-    help: str,
     place: str = "",
     notes: Sequence[str] = (),
     **facts: Any,
@@ -36,7 +35,7 @@ def call_error(
     """An error of a call of the operator with *schema*, which it shows."""
     notes = (f"the schema is {schema}", *notes)
     return kind(
-        Diagnostic(code, fact, place=place, notes=notes, help=help), operator=str(schema.name), **facts
+        Diagnostic(code, fact, place=place, notes=notes, help=todo), operator=str(schema.name), **facts
     )
 
 
@@ -114,29 +113,13 @@ class Calling:
         """The first of `dispatch_arguments`."""
         return self.schema.arguments[self._dispatch[0]]
 
-    def dispatching(self, table: Mapping[type, Function], slow: Function) -> tuple[Function, SwapTable]:
-        """The operator's call function, and the function that gives it another *table*.
-
-        Args:
-            table: functions in schema form by the type of the tensor that decides.
-            slow: called, in schema form, where *table* has nothing.
-        """
-        return self._generate(table, type, slow)
-
-    def routing(self, key_of: Function, table: Mapping[Any, Function], slow: Function) -> Function:
-        """A function in schema form that asks *key_of* the tensor and calls what *table* holds."""
-        return self._generate(table, key_of, slow)[0]
-
-    def bind_to(self, kernel: Function) -> Function:
-        """*kernel* with the operator's signature: defaults filled, returns as the schema says.
-
-        It is *kernel* itself where that has this signature already.
-        """
-        return kernel if has_schema_signature(self.schema, kernel) else self._generate({}, None, kernel)[0]
-
-    def _generate(
+    def generate(
         self, table: Mapping[Any, Function], key_of: Function | None, slow: Function
     ) -> tuple[Function, SwapTable]:
+        """A function with the operator's signature, defaults filled, returns as the schema says.
+
+        And the function that gives it another *table*; see `generate_call`.
+        """
         names = ", ".join(argument.name for argument in self.dispatch_arguments())
         tensor = names if self._plain else f"c10_first({names})"
         helpers = {
@@ -163,26 +146,17 @@ class Calling:
                 if stack:
                     raise
             if not stack or stack[0] is not _BELOW:
-                raise self._broken_discipline(
-                    name, f"took more values off the stack than its {self._inputs} arguments"
-                )
-            if len(stack) != outputs + 1:
+                fact = f"took more values off the stack than its {self._inputs} arguments"
+            elif len(stack) != outputs + 1:
                 fact = f"left {len(stack) - 1} values on the stack where the schema returns {outputs}"
-                raise self._broken_discipline(name, fact)
-            return stack[1] if outputs == 1 else tuple(stack[1:]) or None
+            else:
+                return stack[1] if outputs == 1 else tuple(stack[1:]) or None
+            fact = f"boxed kernel `{name}` of `{self.schema.name}` {fact}"
+            todo = "make the kernel take exactly its arguments off and put exactly its returns on"
+            notes = ["the caller's stack is as it was before the call"]
+            raise call_error(KernelError, self.schema, "C10E507", fact, todo, notes=notes, kernel=name)
 
         return run
-
-    def _broken_discipline(self, kernel: str, fact: str) -> KernelError:
-        return call_error(
-            KernelError,
-            self.schema,
-            "C10E507",
-            f"boxed kernel `{kernel}` of `{self.schema.name}` {fact}",
-            notes=["the caller's stack is as it was before the call"],
-            help="make the kernel take exactly its arguments off and put exactly its returns on",
-            kernel=kernel,
-        )
 
     def call_boxed(self, function: Function, stack: Stack) -> None:
         """Call *function* with the arguments on top of *stack* and put its results in their place.
@@ -195,28 +169,20 @@ class Calling:
 
     def _base(self, stack: Stack) -> int:
         """Where on *stack* the arguments begin."""
-        name = self.schema.name
+        schema, name, inputs = self.schema, self.schema.name, self._inputs
         if not isinstance(stack, list):
-            raise call_error(
-                ArgumentError,
-                self.schema,
-                "C10E405",
-                f"the stack of `{name}` must be a list, not {describe(stack)}",
-                place=f"boxed call or lookup of {name}",
-                help="pass the arguments as a list, in the schema's order",
+            fact = f"the stack of `{name}` must be a list, not {describe(stack)}"
+            todo, place = (
+                "pass the arguments as a list, in the schema's order",
+                f"boxed call or lookup of {name}",
             )
+            raise call_error(ArgumentError, schema, "C10E405", fact, todo, place=place)
         depth = len(stack)
-        if depth < self._inputs:
-            raise call_error(
-                DispatchError,
-                self.schema,
-                "C10E409",
-                f"`{name}` needs {self._inputs} values on the stack, and it has {depth}",
-                help="push every argument, in the schema's order; a boxed call fills no defaults",
-                needed=self._inputs,
-                depth=depth,
-            )
-        return depth - self._inputs
+        if depth < inputs:
+            fact = f"`{name}` needs {inputs} values on the stack, and it has {depth}"
+            todo = "push every argument, in the schema's order; a boxed call fills no defaults"
+            raise call_error(DispatchError, schema, "C10E409", fact, todo, needed=inputs, depth=depth)
+        return depth - inputs
 
     def key_tensor(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The tensor that decides, of a call with *args* and *kwargs*."""
@@ -279,13 +245,9 @@ class Calling:
         name, arguments = self.schema.name, self.dispatch_arguments()
         for argument, in_list, value in zip(arguments, self._lists, values, strict=True):
             if in_list and value is not None and not is_sequence(value):
-                fact = (
-                    f"argument `{argument.name}` of `{name}` must be {argument.type}, not {describe(value)}"
-                )
-                place = f", argument `{argument.name}`"
-                return self._wrong_argument(
-                    "C10E405", fact, "pass a list of tensors", place, argument=argument.name
-                )
+                what, todo = f"argument `{argument.name}`", "pass a list of tensors"
+                fact = f"{what} of `{name}` must be {argument.type}, not {describe(value)}"
+                return self._wrong_argument("C10E405", fact, todo, f", {what}", argument=argument.name)
         given = ", ".join(f"`{a.name}` is {_emptiness(v)}" for a, v in zip(arguments, values, strict=True))
         todo = f"pass at least one tensor in {self.deciding_names()}"
         return self._wrong_argument("C10E408", f"no tensor to dispatch `{name}` on: {given}", todo)
@@ -297,15 +259,12 @@ class Calling:
         names, kind = self.deciding_names(), type(value)
         shown = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
         what = f"argument {names}" if self._plain else f"what decides in {names}"
+        fact = f"{what} of `{self.schema.name}` is of type `{shown}`, which is no known tensor"
         todo = f"pass an array, or teach the type with register_tensor_type({kind.__qualname__}, KEY)"
-        return self._wrong_argument(
-            "C10E408",
-            f"{what} of `{self.schema.name}` is of type `{shown}`, which is no known tensor",
-            "pass a flat list of tensors" if not self._plain and isinstance(value, list) else todo,
-            f", {names}: {describe(value)}",
-            argument=self.dispatch_argument().name,
-            tensor_type=kind,
-        )
+        if not self._plain and isinstance(value, list):
+            todo = "pass a flat list of tensors"
+        place, name = f", {names}: {describe(value)}", self.dispatch_argument().name
+        return self._wrong_argument("C10E408", fact, todo, place, argument=name, tensor_type=kind)
 
     def deciding_names(self) -> str:
         """`dispatch_arguments` in words."""
@@ -315,7 +274,7 @@ class Calling:
         self, code: str, fact: str, todo: str, place: str = "", **facts: Any
     ) -> ArgumentError:
         place = f"call of {self.schema.name}{place}"
-        return call_error(ArgumentError, self.schema, code, fact, place=place, help=todo, **facts)
+        return call_error(ArgumentError, self.schema, code, fact, todo, place=place, **facts)
 
     def slow_returns(self, result: Any) -> tuple[Any, ...] | None:
         """*result* as the schema returns it, of operators with none or several returns."""
@@ -370,15 +329,10 @@ def wrong_returns(schema: FunctionSchema, result: object, kernel: str = "") -> K
     else:
         came = f"one value ({describe(result)})"
     who = f"kernel `{kernel}`" if kernel else "a kernel"
-    return call_error(
-        KernelError,
-        schema,
-        "C10E502",
-        f"{who} of `{schema.name}` returned {came} where the schema returns {wanted}",
-        help=f"return a tuple of {wanted}" if wanted else "return None",
-        wanted=wanted,
-        **({"kernel": kernel} if kernel else {}),
-    )
+    fact = f"{who} of `{schema.name}` returned {came} where the schema returns {wanted}"
+    todo = f"return a tuple of {wanted}" if wanted else "return None"
+    named = {"kernel": kernel} if kernel else {}
+    return call_error(KernelError, schema, "C10E502", fact, todo, wanted=wanted, **named)
 
 
 def _emptiness(value: object) -> str:

@@ -15,6 +15,7 @@ from c10cli.arrays.tensor_types import is_tensor, key_of, tensors_of
 from c10cli.describe import describe, describe_error
 from c10cli.dispatch.calling import call_error, wrong_returns
 from c10cli.dispatch.generated import Function
+from c10cli.dispatch.signature import PYTHON_TYPES
 from c10cli.errors import ArgumentError, Diagnostic, KernelError
 from c10cli.schema import types as schema_types
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
@@ -116,15 +117,9 @@ def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
     arguments = zip(schema.arguments, keys, strict=True)
     named = {argument.name: [key.name for key in sorted(own)] for argument, own in arguments if own}
     listed = ", ".join(f"`{name}` on {'/'.join(own)}" for name, own in named.items())
-    raise call_error(
-        ArgumentError,
-        schema,
-        "C10E406",
-        f"the tensors of `{schema.name}` are on different dispatch keys: {listed}",
-        place=f"call of {schema.name}",
-        help="move them to one device",
-        keys=named,
-    )
+    fact = f"the tensors of `{schema.name}` are on different dispatch keys: {listed}"
+    place, todo = f"call of {schema.name}", "move them to one device"
+    raise call_error(ArgumentError, schema, "C10E406", fact, todo, place=place, keys=named)
 
 
 def _keys(value: Any) -> set[DispatchKey]:
@@ -156,25 +151,12 @@ def _check_unchanged(schema: FunctionSchema, kernel: str, values: Sequence[Any],
         written = [v for a, v in zip(schema.arguments, values, strict=True) if a.is_mutable]
         if any(share_memory(value, other) for other in written):  # the caller passed it twice
             continue
-        raise kernel_error(
-            schema,
-            kernel,
-            "C10E505",
-            f"kernel `{kernel}` of `{schema.name}` changed argument `{argument.name}`",
-            f"write to a copy{_or_declare(argument)}",
-            argument=argument.name,
-        )
-
-
-def _or_declare(argument: Argument) -> str:
-    """How a schema says that *argument* is written; nothing where only tensors can be."""
-    if schema_types.is_tensor_list(argument.type):
-        declared = f"{str(argument.type).removesuffix('[]')}(a!)[]"
-    elif schema_types.is_tensor(argument.type) or schema_types.is_optional_tensor(argument.type):
-        declared = str(argument.type).replace("Tensor", "Tensor(a!)")
-    else:
-        return ""
-    return f", or declare it in the schema: `{declared} {argument.name}`"
+        kind, todo = str(argument.type), "write to a copy"
+        if "Tensor" in kind:
+            declared = kind.replace("Tensor", "Tensor(a!)")
+            todo += f", or declare it in the schema: `{declared} {argument.name}`"
+        fact = f"kernel `{kernel}` of `{schema.name}` changed argument `{argument.name}`"
+        raise kernel_error(schema, kernel, "C10E505", fact, todo, argument=argument.name)
 
 
 def _check_apart(schema: FunctionSchema, kernel: str, values: Sequence[Any], returns: Sequence[Any]) -> None:
@@ -191,15 +173,10 @@ def _check_apart(schema: FunctionSchema, kernel: str, values: Sequence[Any], ret
             if any(share_memory(value, other) for other in announced):
                 continue
             what = f"return `{declared.name}`" if declared.name else "the result"
-            raise kernel_error(
-                schema,
-                kernel,
-                "C10E506",
-                f"{what} of kernel `{kernel}` of `{schema.name}` shares memory with"
-                f" argument `{argument.name}`",
-                "return a copy, or declare the alias in the schema: `Tensor(a)` on both",
-                argument=argument.name,
-            )
+            what = f"{what} of kernel `{kernel}` of `{schema.name}`"
+            fact = f"{what} shares memory with argument `{argument.name}`"
+            todo = "return a copy, or declare the alias in the schema: `Tensor(a)` on both"
+            raise kernel_error(schema, kernel, "C10E506", fact, todo, argument=argument.name)
 
 
 def _announced(declared: Argument, argument: Argument) -> bool:
@@ -247,7 +224,7 @@ def kernel_error(
     schema: FunctionSchema, kernel: str, code: str, fact: str, todo: str, **facts: Any
 ) -> KernelError:
     """The error for a *kernel* that breaks what its schema promises."""
-    return call_error(KernelError, schema, code, fact, help=todo, kernel=kernel, **facts)
+    return call_error(KernelError, schema, code, fact, todo, kernel=kernel, **facts)
 
 
 def wrong_return(schema: FunctionSchema, kernel: str, fact: str, todo: str) -> KernelError:
@@ -287,17 +264,6 @@ def _wrong_type(schema: FunctionSchema, kernel: str, index: int, value: Any) -> 
     )
 
 
-_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
-    "int": (int,),
-    "SymInt": (int,),
-    "float": (float,),
-    "bool": (bool,),
-    "str": (str,),
-    "complex": (complex,),
-    "Scalar": (bool, int, float, complex),
-}
-
-
 def _fits(declared: Type, value: Any) -> bool:
     """Whether *value* may be returned as *declared*; types without a rule take anything."""
     if declared == schema_types.TENSOR:
@@ -306,7 +272,7 @@ def _fits(declared: Type, value: Any) -> bool:
         return value is None or _fits(declared.element, value)
     if isinstance(declared, schema_types.ListType):
         return isinstance(value, list | tuple) and all(_fits(declared.element, v) for v in value)
-    accepted = _PYTHON_TYPES.get(str(declared))
+    accepted = PYTHON_TYPES.get(str(declared))
     if accepted is None:
         return True
     plain = value.item() if _is_numpy_scalar(value) else value

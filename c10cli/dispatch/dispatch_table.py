@@ -9,7 +9,7 @@ bring a dead kernel back.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.tensor_types import key_of, remember, resolve_type
@@ -17,7 +17,7 @@ from c10cli.describe import describe
 from c10cli.dispatch.calling import Calling, call_error
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import KernelEntry
-from c10cli.errors import Diagnostic, NoKernelError, StaleHandleError
+from c10cli.errors import NoKernelError
 
 
 class DispatchTable:
@@ -26,22 +26,27 @@ class DispatchTable:
     Args:
         registrations: per key the registered kernels, oldest first; the last
             one serves, those before it were overridden.
+        deregistered_at: where the operator was deregistered; empty while it is there.
     """
 
-    __slots__ = ("_entries", "by_key", "by_type", "calling", "registrations")
+    __slots__ = ("_entries", "by_key", "by_type", "calling", "deregistered_at", "registrations")
 
     def __init__(
-        self, calling: Calling, registrations: Mapping[DispatchKey, tuple[KernelEntry, ...]]
+        self,
+        calling: Calling,
+        registrations: Mapping[DispatchKey, tuple[KernelEntry, ...]],
+        deregistered_at: str = "",
     ) -> None:
         self.calling = calling
         self.registrations = registrations
+        self.deregistered_at = deregistered_at
         self.by_type: dict[type, Function] = {}
         self.by_key: dict[DispatchKey, Function] = {}
         self._entries: dict[type, KernelEntry] = {}  # of types that have one key
 
     def renewed(self) -> DispatchTable:
         """The same registrations, and nothing learned yet."""
-        return DispatchTable(self.calling, self.registrations)
+        return DispatchTable(self.calling, self.registrations, self.deregistered_at)
 
     def keys(self) -> tuple[DispatchKey, ...]:
         """The keys with a kernel, by number."""
@@ -56,17 +61,10 @@ class DispatchTable:
         """The error for *key*, asked for at *place*, with what is registered instead."""
         schema, names = self.calling.schema, ", ".join(map(str, self.keys()))
         other = f", or pass a tensor of {names}" if names else ""
-        return call_error(
-            NoKernelError,
-            schema,
-            "C10E403",
-            f"no kernel of `{schema.name}` for dispatch key {key}; registered: {names or 'none'}",
-            place=place,
-            notes=self.lines()[:8],
-            help=f"register a kernel for {key}{other}",
-            dispatch_key=key,
-            registered_keys=self.keys(),
-        )
+        fact = f"no kernel of `{schema.name}` for dispatch key {key}; registered: {names or 'none'}"
+        todo, notes = f"register a kernel for {key}{other}", self.lines()[:8]
+        facts = {"dispatch_key": key, "registered_keys": self.keys()}
+        return call_error(NoKernelError, schema, "C10E403", fact, todo, place=place, notes=notes, **facts)
 
     def entry_for(self, tensor: object) -> KernelEntry:
         """The registration that serves the key of *tensor*.
@@ -96,7 +94,7 @@ class DispatchTable:
         if resolution is None or isinstance(resolution, DispatchKey):
             function = self.function_of(self.entry_for(tensor))
         else:
-            function = self.calling.routing(resolution, self.by_key, self._slow_call_by_key)
+            function = self.calling.generate(self.by_key, resolution, self._slow_call_by_key)[0]
         remember(self.by_type, type(tensor), function)
         return function(*args, **kwargs)
 
@@ -125,29 +123,3 @@ class DispatchTable:
     def __repr__(self) -> str:
         keys = ", ".join(map(str, self.keys())) or "no kernels"
         return f"<DispatchTable of {self.calling.schema.name}: {keys}>"
-
-
-class StaleTable:
-    """The table of a deregistered operator: every use raises C10E306."""
-
-    __slots__ = ("by_type", "name", "site")
-
-    def __init__(self, name: str, site: str) -> None:
-        self.name, self.site = name, site
-        self.by_type: dict[type, Function] = {}
-
-    def error(self) -> StaleHandleError:
-        """The error of any use."""
-        return StaleHandleError(
-            Diagnostic(
-                "C10E306",
-                f"the handle to `{self.name}` is stale: the operator was deregistered at {self.site}",
-                help="ask the dispatcher for a new handle with find(...)",
-            ),
-            operator=self.name,
-            site=self.site,
-        )
-
-    def slow_call(self, /, *_args: Any, **_kwargs: Any) -> NoReturn:
-        """Raise `error`."""
-        raise self.error()

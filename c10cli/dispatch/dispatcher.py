@@ -14,7 +14,7 @@ from typing import ClassVar
 from c10cli.arrays import tensor_types
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch import refusals
-from c10cli.dispatch.dispatch_table import DispatchTable, StaleTable
+from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.kernel import (
     BoxedKernel,
     CacheCreator,
@@ -287,7 +287,7 @@ class Dispatcher(Unique):
 
     def _remove(self, op: OperatorHandle, site: str) -> None:
         del self._operators[op.name]
-        op.publish(StaleTable(str(op.name), site))
+        op.publish(DispatchTable(op.calling(), {}, deregistered_at=site))
 
     def _restore(self, op: OperatorHandle, table: DispatchTable) -> None:
         self._operators[op.name] = op

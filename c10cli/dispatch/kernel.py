@@ -14,9 +14,9 @@ from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import callable_name
 from c10cli.dispatch.calling import Calling
 from c10cli.dispatch.checked import checked_function
-from c10cli.dispatch.signature import cache_parameter, has_arguments_of, mismatch
+from c10cli.dispatch.signature import cache_parameter, has_arguments_of, has_schema_signature, mismatch
 from c10cli.dispatch.stack import Stack
-from c10cli.errors import Diagnostic, KernelError, RegistrationError
+from c10cli.errors import Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema
 
 KernelFunction = Callable[..., Any]
@@ -131,17 +131,10 @@ def bind_kernel(
     if signature is not None:
         reason = mismatch(schema, signature, has_cache=has_cache, boxed=boxed)
         if reason:
-            raise RegistrationError(
-                Diagnostic(
-                    "C10E305",
-                    f"kernel `{name}` of `{schema.name}` {reason}",
-                    place=f"{name} ({place})",
-                    notes=(f"the schema is {schema}",),
-                    help="give the kernel the schema's arguments: the same names, in the same order",
-                ),
-                operator=str(schema.name),
-                kernel=name,
-            )
+            fact, notes = f"kernel `{name}` of `{schema.name}` {reason}", (f"the schema is {schema}",)
+            todo = "give the kernel the schema's arguments: the same names, in the same order"
+            finding = Diagnostic("C10E305", fact, place=f"{name} ({place})", notes=notes, help=todo)
+            raise RegistrationError(finding, operator=str(schema.name), kernel=name)
         parameter = cache_parameter(schema, signature) if has_cache and not boxed else None
         if parameter is not None and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
             cache_keyword = parameter.name
@@ -169,12 +162,13 @@ def _check_is_kernel(schema: FunctionSchema, function: object) -> None:
         raise _refusal(schema, "C10E310", f"a kernel is a callable, and this is {_what(function)}")
     if isinstance(function, FunctionType) and not function.__code__.co_flags & _NOT_PLAIN:
         return
+    what = ""
     if _any_called(function, inspect.iscoroutinefunction, inspect.isasyncgenfunction):
-        fact = f"`{callable_name(function)}` is an async function, and kernels are called, not awaited"
-        raise _refusal(schema, "C10E305", fact)
-    if _any_called(function, inspect.isgeneratorfunction):
-        fact = f"`{callable_name(function)}` is a generator, and kernels return their results"
-        raise _refusal(schema, "C10E305", fact)
+        what = "an async function, and kernels are called, not awaited"
+    elif _any_called(function, inspect.isgeneratorfunction):
+        what = "a generator, and kernels return their results"
+    if what:
+        raise _refusal(schema, "C10E305", f"`{callable_name(function)}` is {what}")
 
 
 def _any_called(function: object, *tests: Callable[[object], bool]) -> bool:
@@ -187,7 +181,7 @@ def _any_called(function: object, *tests: Callable[[object], bool]) -> bool:
 
 
 def _refusal(schema: FunctionSchema, code: str, fact: str) -> RegistrationError:
-    diagnostic = Diagnostic(code, f"{fact}", place=f"registration of a kernel of {schema.name}")
+    diagnostic = Diagnostic(code, fact, place=f"registration of a kernel of {schema.name}")
     return RegistrationError(diagnostic, operator=str(schema.name))
 
 
@@ -235,37 +229,18 @@ _UNMADE = object()
 class _CacheSlot:
     """Holds one kernel cache, made when it is first asked for; made is made, also where it is None."""
 
-    __slots__ = ("_cache", "_create", "_is_making", "_making", "_name")
+    __slots__ = ("_cache", "_create", "_making")
 
-    def __init__(self, create: CacheCreator, name: str) -> None:
-        self._create, self._name = create, name
-        self._cache: object = _UNMADE
-        self._is_making = False
-        # Only threads that share an OpKernel against the advice ever meet here.
+    def __init__(self, create: CacheCreator) -> None:
+        self._create, self._cache = create, _UNMADE
         self._making = threading.RLock()
 
     def get(self) -> object:
         if self._cache is _UNMADE:
-            with self._making:
+            with self._making:  # only threads that share an OpKernel against the advice ever meet here
                 if self._cache is _UNMADE:
-                    self._cache = self._made()
+                    self._cache = self._create()
         return self._cache
-
-    def _made(self) -> object:
-        if self._is_making:  # by this thread, whose lock it is
-            raise KernelError(
-                Diagnostic(
-                    "C10E501",
-                    f"the cache creator of kernel `{self._name}` calls the kernel that waits for its cache",
-                    help="make the cache without calling the kernel, or call another lookup of it",
-                ),
-                kernel=self._name,
-            )
-        self._is_making = True
-        try:
-            return self._create()
-        finally:
-            self._is_making = False
 
 
 class OpKernel:
@@ -293,7 +268,7 @@ class OpKernel:
         if create is None and not bound.boxed:
             self._caller = bound.function
         else:
-            self._caller = bound.caller(calling, _CacheSlot(create, bound.name).get if create else None)
+            self._caller = bound.caller(calling, _CacheSlot(create).get if create else None)
         self._unboxed: KernelFunction | None = None
         if checked:
             self._caller = self._unboxed = checked_function(
@@ -319,7 +294,9 @@ class OpKernel:
         the cache with this `OpKernel`, and keeps it alive.
         """
         if self._unboxed is None:
-            self._unboxed = self._calling.bind_to(self._caller)
+            caller, calling = self._caller, self._calling
+            fits = has_schema_signature(calling.schema, caller)
+            self._unboxed = caller if fits else calling.generate({}, None, caller)[0]
         return self._unboxed
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

@@ -26,7 +26,10 @@ def select_name(text: str, known: Sequence[OperatorName]) -> OperatorName:
         fitting = exact or (plain if len(plain) == 1 else fitting)
     if len(fitting) == 1:
         return fitting[0]
-    raise _ambiguous(text, fitting) if fitting else _unknown(text, known)
+    if fitting:
+        todo = "write the whole name, such as"
+        raise _ambiguous(text, "may be any of", sorted(map(str, fitting)), todo)
+    raise _unknown(text, known)
 
 
 def _fits(text: str, name: OperatorName) -> bool:
@@ -38,17 +41,10 @@ def _fits(text: str, name: OperatorName) -> bool:
     return text in spellings
 
 
-def _ambiguous(text: str, fitting: Sequence[OperatorName]) -> AmbiguousOverloadError:
-    names = sorted(map(str, fitting))
-    return AmbiguousOverloadError(
-        Diagnostic(
-            "C10E402",
-            f"`{text}` may be any of {', '.join(f'`{name}`' for name in names[:8])}",
-            help=f"write the whole name, such as `{names[0]}`",
-        ),
-        operator=text,
-        candidates=tuple(names),
-    )
+def _ambiguous(text: str, fact: str, names: list[str], todo: str) -> AmbiguousOverloadError:
+    listed = ", ".join(f"`{name}`" for name in names[:8])
+    finding = Diagnostic("C10E402", f"`{text}` {fact} {listed}", help=f"{todo} `{names[0]}`")
+    return AmbiguousOverloadError(finding, operator=text, operators=tuple(names))
 
 
 def _unknown(text: str, known: Sequence[OperatorName]) -> UnknownOperatorError | AmbiguousOverloadError:
@@ -56,24 +52,13 @@ def _unknown(text: str, known: Sequence[OperatorName]) -> UnknownOperatorError |
     base, _, overload = rest.partition(".")
     others = sorted(str(n) for n in known if n.base == base and namespace in ("", n.namespace))
     if others and overload:
-        listed = ", ".join(f"`{name}`" for name in others[:8])
-        return AmbiguousOverloadError(
-            Diagnostic("C10E402", f"`{text}` is no overload; there is {listed}", help=f"use `{others[0]}`"),
-            operator=text,
-            candidates=tuple(others),
-        )
+        return _ambiguous(text, "is no overload; there is", others, "use")
     spellings = {str(n): n for n in known} | {n.base: n for n in known}
-    near = list(dict.fromkeys(str(spellings[s]) for s in near_names(text, spellings)))
-    return UnknownOperatorError(
-        Diagnostic(
-            "C10E401",
-            f"unknown operator `{text}`",
-            notes=() if known else ("no operator is registered",),
-            help=f"did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else "",
-        ),
-        operator=text,
-        near=tuple(near),
-    )
+    near = tuple(dict.fromkeys(str(spellings[s]) for s in near_names(text, spellings)))
+    notes = () if known else ("no operator is registered",)
+    todo = f"did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
+    finding = Diagnostic("C10E401", f"unknown operator `{text}`", notes=notes, help=todo)
+    return UnknownOperatorError(finding, operator=text, near=near)
 
 
 def matches_name(name: str, patterns: Sequence[str]) -> bool:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch.calling import Calling
 from c10cli.dispatch.checked import as_declared, bind_checked, call_watched
-from c10cli.dispatch.dispatch_table import DispatchTable, StaleTable
+from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.generated import Function
-from c10cli.dispatch.kernel import KernelEntry, OpKernel
+from c10cli.dispatch.kernel import OpKernel
 from c10cli.dispatch.stack import Stack
-from c10cli.errors import ArgumentError
+from c10cli.errors import ArgumentError, Diagnostic, StaleHandleError
 from c10cli.schema.model import FunctionSchema, OperatorName
 
 Self = TypeVar("Self")
@@ -76,13 +76,13 @@ class Operator(Unique):
         self.site = site
         self._checked = checked
         self._calling = Calling(schema)
-        self._table: DispatchTable | StaleTable = DispatchTable(self._calling, {})
-        self.call, self._swap = self._calling.dispatching(self._table.by_type, self._slow_call)
+        self._table = DispatchTable(self._calling, {})
+        self.call, self._swap = self._calling.generate(self._table.by_type, type, self._slow_call)
         if checked:
             self.call = self._checked_call(self.call)
 
     def _slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._table.slow_call(*args, **kwargs)
+        return self.table().slow_call(*args, **kwargs)
 
     def _checked_call(self, plain: Function) -> Function:
         """What is called and shown as *plain* is, with all checks around the kernel."""
@@ -137,7 +137,8 @@ class Operator(Unique):
     def lookup_on(self, stack: Stack) -> OpKernel:
         """The kernel that would serve the arguments on top of *stack*."""
         table = self.table()
-        return self._op_kernel(table.entry_for(self._calling.key_tensor_on(stack)))
+        entry = table.entry_for(self._calling.key_tensor_on(stack))
+        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._checked)
 
     def lookup_key(self, dispatch_key: DispatchKey | str) -> OpKernel:
         """The kernel of *dispatch_key*, whatever the arguments will be."""
@@ -145,10 +146,7 @@ class Operator(Unique):
         entry = table.serving(key)
         if entry is None:
             raise table.no_kernel(key, f"lookup of {self.name}")
-        return self._op_kernel(entry)
-
-    def _op_kernel(self, entry: KernelEntry) -> OpKernel:
-        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._checked)
+        return OpKernel(self._calling, key, entry.bound(self.schema), self._checked)
 
     def keys(self) -> tuple[DispatchKey, ...]:
         """The dispatch keys with a kernel, by number."""
@@ -162,7 +160,7 @@ class Operator(Unique):
     @property
     def is_live(self) -> bool:
         """False once the operator is deregistered."""
-        return not isinstance(self._table, StaleTable)
+        return not self._table.deregistered_at
 
     def table(self) -> DispatchTable:
         """The dispatch table in use.
@@ -171,11 +169,14 @@ class Operator(Unique):
             StaleHandleError: C10E306, the operator is deregistered.
         """
         table = self._table
-        if isinstance(table, StaleTable):
-            raise table.error()
-        return table
+        site = table.deregistered_at
+        if not site:
+            return table
+        fact = f"the handle to `{self.name}` is stale: the operator was deregistered at {site}"
+        finding = Diagnostic("C10E306", fact, help="ask the dispatcher for a new handle with find(...)")
+        raise StaleHandleError(finding, operator=str(self.name), site=site)
 
-    def publish(self, table: DispatchTable | StaleTable) -> None:
+    def publish(self, table: DispatchTable) -> None:
         """Make *table* the one in use; for the dispatcher, under its lock."""
         with self._publishing:
             self._table = table
@@ -187,9 +188,7 @@ class Operator(Unique):
         A lookup that began before writes what it learns to the table it began with.
         """
         with self._publishing:
-            table = self._table
-            if not isinstance(table, StaleTable):
-                self.publish(table.renewed())
+            self.publish(self._table.renewed())
 
     @staticmethod
     def renew_lock() -> None:

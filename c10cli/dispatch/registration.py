@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -76,6 +77,9 @@ class OpSchemaRegistrar:
         with contextlib.suppress(StaleHandleError):
             self._dispatcher.deregister_schema(self.op)
 
+    def __repr__(self) -> str:
+        return f"<OpSchemaRegistrar of {self.op.name}>"
+
     def __enter__(self) -> OperatorHandle:
         return self.op
 
@@ -134,17 +138,9 @@ class KernelRegistrationBuilder:
         """With a kernel cache of class *cache*, made without arguments."""
         _refuse(self._cache is not None, "with_cache() is given twice", "give one cache class")
         _refuse(self._kernel is not None, "with_cache() comes after kernel()", "call with_cache() first")
-        derived = isinstance(cache, type) and issubclass(cache, KernelCache)
-        _refuse(
-            not derived,
-            f"`{callable_name(cache)}` is not derived from KernelCache",
-            "derive the class from KernelCache",
-        )
-        _refuse(
-            _needs_arguments(cache),
-            f"`{callable_name(cache)}` cannot be made without arguments",
-            "give them defaults",
-        )
+        derived, name = isinstance(cache, type) and issubclass(cache, KernelCache), callable_name(cache)
+        _refuse(not derived, f"`{name}` is not derived from KernelCache", "derive the class from KernelCache")
+        _refuse(_needs_arguments(cache), f"`{name}` cannot be made without arguments", "give them defaults")
         return replace(self, _cache=cache)
 
     def register(self) -> KernelRegistrar:
@@ -245,19 +241,17 @@ def _twin(op: OperatorHandle) -> Callable[..., Any]:
     call = cast(FunctionType, op.call)
     twin = FunctionType(call.__code__, call.__globals__, call.__name__, call.__defaults__, call.__closure__)
     twin.__kwdefaults__ = call.__kwdefaults__
-    twin.__dict__.update({k: v for k, v in call.__dict__.items() if k == "__signature__"})
-    twin.__name__, twin.__qualname__ = op.name.base, str(op.name)
-    twin.__module__, twin.__doc__ = "c10cli.ops", str(op.schema)
+    functools.update_wrapper(twin, call)
+    del vars(twin)["__wrapped__"]
     return twin
 
 
 def _no_default_overload(name: str, overloads: list[str]) -> Callable[..., Any]:
+    listed = ", ".join(f"`{name}.{overload}`" for overload in overloads)
+    fact, todo = f"`{name}` may be any of {listed}", f"call `{name}.{overloads[0]}`"
+
     def choose(*_args: object, **_kwargs: object) -> Any:
-        listed = ", ".join(f"`{name}.{overload}`" for overload in overloads)
-        raise AmbiguousOverloadError(
-            Diagnostic("C10E402", f"`{name}` may be any of {listed}", help=f"call `{name}.{overloads[0]}`"),
-            operator=name,
-        )
+        raise AmbiguousOverloadError(Diagnostic("C10E402", fact, help=todo), operator=name)
 
     return choose
 

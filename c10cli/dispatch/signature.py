@@ -12,9 +12,8 @@ from types import FunctionType
 from typing import Any
 
 from c10cli.errors import counted
-from c10cli.schema import types as schema_types
 from c10cli.schema.model import FunctionSchema
-from c10cli.schema.types import Type
+from c10cli.schema.types import Type, is_optional_tensor, is_tensor, is_tensor_list
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -158,46 +157,45 @@ def _keyword_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter], n
     return None
 
 
-_PLAIN = {"int": int, "float": float, "bool": bool, "str": str, "complex": complex}
-_TENSORS = (schema_types.TENSOR, schema_types.OptionalType(schema_types.TENSOR))
-# What a value of a schema type may be annotated as in a kernel.
-_ACCEPTED = {
-    "int": {"int"},
-    "SymInt": {"int"},
-    "float": {"float"},
-    "bool": {"bool"},
-    "str": {"str"},
-    "complex": {"complex"},
-    "Scalar": {"int", "float", "complex", "bool"},
+# What Python has for a value of a schema type, where that is something plain.
+PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "SymInt": (int,),
+    "float": (float,),
+    "bool": (bool,),
+    "str": (str,),
+    "complex": (complex,),
+    "Scalar": (bool, int, float, complex),
 }
+_PLAIN = {plain.__name__: plain for types in PYTHON_TYPES.values() for plain in types}
 
 
 def _annotation_mismatch(schema: FunctionSchema, signature: Signature) -> str | None:
     """A contradiction between annotations and schema; only plain Python types are judged."""
     for argument in schema.arguments:
         parameter = signature.parameters.get(argument.name)
-        plain = _plain_name(parameter.annotation) if parameter else None
+        plain = _plain_type(parameter.annotation) if parameter else None
         if plain is not None and not _may_be(argument.type, plain):
-            return f"annotates `{argument.name}` as {plain}, and the schema says {argument.type}"
-    plain = _plain_name(signature.return_annotation)
-    if plain is not None and len(schema.returns) != 1:
-        return f"is annotated to return 1 value ({plain}), and the schema returns {len(schema.returns)}"
-    if plain is not None and not _may_be(schema.returns[0].type, plain):
-        return f"is annotated to return {plain}, and the schema returns {schema.returns[0].type}"
+            return f"annotates `{argument.name}` as {plain.__name__}, and the schema says {argument.type}"
+    plain, returns = _plain_type(signature.return_annotation), schema.returns
+    if plain is not None and len(returns) != 1:
+        return f"is annotated to return 1 value ({plain.__name__}), and the schema returns {len(returns)}"
+    if plain is not None and not _may_be(returns[0].type, plain):
+        return f"is annotated to return {plain.__name__}, and the schema returns {returns[0].type}"
     return None
 
 
-def _plain_name(annotation: Any) -> str | None:
-    """``int`` for the annotations ``int`` and ``"int"``; None for all but the plain types."""
+def _plain_type(annotation: Any) -> type | None:
+    """The plain type that *annotation* is, or is the name of."""
     if isinstance(annotation, str):
-        return annotation if annotation in _PLAIN else None
-    return next((name for name, plain in _PLAIN.items() if annotation is plain), None)
+        return _PLAIN.get(annotation)
+    return next((plain for plain in _PLAIN.values() if annotation is plain), None)
 
 
-def _may_be(declared: Type, plain: str) -> bool:
-    if declared in _TENSORS or schema_types.is_tensor_list(declared):
+def _may_be(declared: Type, plain: type) -> bool:
+    if any(test(declared) for test in (is_tensor, is_optional_tensor, is_tensor_list)):
         return False
-    accepted = _ACCEPTED.get(str(declared))
+    accepted = PYTHON_TYPES.get(str(declared))
     return accepted is None or plain in accepted
 
 

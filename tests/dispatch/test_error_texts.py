@@ -106,8 +106,8 @@ ERRORS = {
     "C10E310": (lambda: crowded(kernel=3), {"operator": "t::f"}),
     "C10E401": (lambda: full().find("t::samee"), {"operator": "t::samee", "near": None}),
     "C10E401 attribute": (lambda: Ops(full).t.samee, {"operator": "t::samee", "near": None}),
-    "C10E402": (lambda: full().find("same"), {"operator": "same", "candidates": None}),
-    "C10E402 overload": (lambda: full().find("t::same.no"), {"operator": "t::same.no", "candidates": None}),
+    "C10E402": (lambda: full().find("same"), {"operator": "same", "operators": None}),
+    "C10E402 overload": (lambda: full().find("t::same.no"), {"operator": "t::same.no", "operators": None}),
     "C10E402 attribute": (lambda: Ops(full).t.same(X), {"operator": "t::same"}),
     "C10E403": (
         lambda: crowded().call(OnMeta(), *ARGS[1:]),

@@ -34,7 +34,7 @@ def test_a_name_that_leaves_the_overload_open_is_refused_with_those_that_fit(tex
     with pytest.raises(AmbiguousOverloadError) as caught:
         select_name(text, KNOWN)
     assert str(caught.value) == f"error[C10E402] {message}"
-    assert len(caught.value.candidates) >= 2
+    assert len(caught.value.operators) >= 2
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_of_many_that_fit_eight_are_shown_and_all_are_in_the_data(text, listed):
         select_name(text, known)
     assert listed in str(caught.value)
     assert str(caught.value).count("`x::many.") == 8
-    assert len(caught.value.candidates) == 12
+    assert len(caught.value.operators) == 12
     assert caught.value.diagnostics[0].help.endswith(listed)
 
 
