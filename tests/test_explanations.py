@@ -3,7 +3,7 @@
 A page's fenced blocks carry after the language which side they are of, `bad`
 or `good`, or neither where both need them, and the name of a file where they
 are one.  A yaml block without a name is `registry.yaml`.  What is run is the
-side's console block, line by line; or else its python block without a name;
+side's console block, line by line; or else its python blocks without a name;
 or else `registry.yaml` is validated.
 """
 
@@ -75,9 +75,9 @@ def show(tmp_path, monkeypatch, capsys):
         for block in own:
             if block.language == "console":
                 return codes_of_commands(block.text, capsys)
-        for block in own:
-            if block.language == "python" and not block.file:
-                return codes_of_python(block.text)
+        program = "".join(b.text for b in own if b.language == "python" and not b.file)
+        if program:
+            return codes_of_python(program)
         assert Path("registry.yaml").exists(), f"nothing to run for the {side} side of {code}"
         return codes_of_registry(tmp_path / "registry.yaml")
 

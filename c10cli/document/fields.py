@@ -15,6 +15,8 @@ from c10cli.document.scalars import kind_name
 from c10cli.errors import Diagnostic, Span, did_you_mean, near_names
 
 Mapping = dict[str, Any]
+Names = Collection[str]
+Texts = tuple[str, ...]
 
 # Control characters, line and paragraph breaks, marks that turn the direction, halves of characters.
 _UNSEEN = "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -34,14 +36,7 @@ class Fields:
         self.findings = list(document.findings)
 
     def report(
-        self,
-        code: str,
-        message: str,
-        span: Span,
-        *,
-        label: str = "",
-        notes: tuple[str, ...] = (),
-        help: str = "",
+        self, code: str, message: str, span: Span, *, label: str = "", notes: Texts = (), help: str = ""
     ) -> None:
         """Add a finding."""
         self.findings.append(Diagnostic(code, message, span, label=label, notes=notes, help=help))
@@ -56,8 +51,8 @@ class Fields:
         self,
         mapping: Mapping,
         owner: str,
-        known: Collection[str],
-        required: Collection[str] = (),
+        known: Names,
+        required: Names = (),
         elsewhere: Collection[tuple[str, str]] = (),
     ) -> None:
         """Report unknown and missing fields of *mapping*; one that is misspelt is not missing as well.
@@ -75,19 +70,11 @@ class Fields:
                 self.report("C10E105", f"field `{name}` of {owner} is missing", self.document.span(mapping))
 
     def unknown(
-        self,
-        code: str,
-        what: str,
-        name: str,
-        known: Collection[str],
-        mapping: Mapping,
-        *,
-        notes: tuple[str, ...] = (),
-        help: str = "",
+        self, code: str, what: str, name: str, known: Names, table: Mapping, notes: Texts = (), help: str = ""
     ) -> None:
-        """Report the key *name* of *mapping*, which is none of *known*."""
+        """Report the key *name* of *table*, which is none of *known*."""
         note = f"known here: {', '.join(f'`{field}`' for field in known)}"
-        span = self.document.span(mapping, name, "key")
+        span = self.document.span(table, name, "key")
         help = help or did_you_mean(name, known)
         self.report(code, f"{what} is unknown", span, notes=(note, *notes), help=help)
 

@@ -13,7 +13,7 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from c10cli.entry_points.parse import EntryPoint
+from c10cli.entry_points.parse import EntryPoint, python_file
 from c10cli.errors import did_you_mean
 
 # Decorators that leave a function's signature as it is written.
@@ -66,7 +66,7 @@ def definition_of(entry_point: EntryPoint) -> Definition | Missing | Unresolved:
     path = locate_source(entry_point)
     if not isinstance(path, Path):
         return path
-    shown, first = entry_point.file or entry_point.module, entry_point.attribute.partition(".")[0]
+    shown, first = entry_point.holder, entry_point.attribute.partition(".")[0]
     try:
         module = read_module(path, path.read_bytes())
     except OSError as error:
@@ -88,7 +88,7 @@ def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
     path = entry_point.path
     try:
         if path is None:
-            return _locate_module(str(entry_point.module), entry_point)
+            return _locate_module(entry_point)
         if path.is_file():
             return path
         if path.exists():  # reading a FIFO would wait
@@ -104,20 +104,19 @@ def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
         return Missing(f"kernel file `{entry_point.file}` {reason}")
 
 
-def _locate_module(module: str, entry_point: EntryPoint) -> Path | Unresolved:
-    top, *rest = module.split(".")
+def _locate_module(entry_point: EntryPoint) -> Path | Unresolved:
+    top, *rest = entry_point.holder.split(".")
     try:
         spec = importlib.util.find_spec(top)  # of a top-level name: this imports nothing
     except (ImportError, ValueError):
         spec = None
     if spec is None:
         return entry_point.module_beside or Unresolved(f"package `{top}` is not installed")
-    files = [Path(spec.origin or "")]
     if rest:
-        stems = [Path(place, *rest) for place in spec.submodule_search_locations or ()]
-        files = [path for stem in stems for path in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py")]
-    found = next((path for path in files if path.suffix == ".py" and path.is_file()), None)
-    return found or Unresolved(f"module `{module}` has no Python file")
+        found = python_file(spec.submodule_search_locations or (), rest)
+    else:
+        found = Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
+    return found or Unresolved(f"module `{entry_point.module}` has no Python file")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,17 +46,17 @@ def load_entry_point(entry_point: EntryPoint) -> Any:
             if value is _ABSENT:
                 break
     except C10Error as error:  # the module registered something that c10cli refuses: that is the finding
-        note = f"while importing {_shown(entry_point)}"
+        note = f"while importing `{entry_point.holder}`"
         placed = [replace(d, span=d.span or entry_point.span).with_notes(note) for d in error.diagnostics]
         raise RegistrationError(*placed, entry_point=entry_point.text) from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a module raises, it must not end the command
         reason, todo = _why_not_imported(error, entry_point.path)
-        raise _not_found(entry_point, f"{_shown(entry_point)} cannot be imported: {reason}", todo) from error
+        raise _not_found(entry_point, f"`{entry_point.holder}` cannot be imported: {reason}", todo) from error
     if value is _ABSENT:
         near = did_you_mean(part, [name for name in dir(owner) if not name.startswith("__")])
-        raise _not_found(entry_point, f"{_shown(entry_point)} has no `{entry_point.attribute}`", near)
+        raise _not_found(entry_point, f"`{entry_point.holder}` has no `{entry_point.attribute}`", near)
     return value
 
 
@@ -132,10 +132,6 @@ def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str
     if missing:
         return reason, f"install `{missing}`, or list it under `requires:`"
     return reason, "make the module importable"
-
-
-def _shown(entry_point: EntryPoint) -> str:
-    return f"`{entry_point.file or entry_point.module}`"
 
 
 def _not_found(entry_point: EntryPoint, fact: str, todo: str = "") -> RegistrationError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import posixpath
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,19 +44,27 @@ class EntryPoint:
     @property
     def module_beside(self) -> Path | None:
         """The file of `module` in *folder*, which serves where no such module is installed."""
-        if self.module is None:
-            return None
-        stem = self.folder.joinpath(*self.module.split("."))
-        candidates = (stem.with_name(f"{stem.name}.py"), stem / "__init__.py")
-        return next((path for path in candidates if path.is_file()), None)
+        return python_file([self.folder], self.module.split(".")) if self.module is not None else None
 
     @property
     def name(self) -> str:
         """The last part of the attribute: the function's own name."""
         return self.attribute.rpartition(".")[2]
 
+    @property
+    def holder(self) -> str:
+        """The file or module that holds the function."""
+        return self.file or str(self.module)
+
     def __str__(self) -> str:
         return self.text
+
+
+def python_file(folders: Iterable[str | Path], names: Sequence[str]) -> Path | None:
+    """The file of the module or package that *names*, one inside the other, lead to from one of *folders*."""
+    stems = [Path(folder, *names) for folder in folders]
+    files = [path for stem in stems for path in (stem.with_name(f"{stem.name}.py"), stem / "__init__.py")]
+    return next((path for path in files if path.is_file()), None)
 
 
 def parse_entry_point(text: str, folder: Path, span: Span | None = None) -> EntryPoint:
