@@ -53,25 +53,34 @@ def _show_text(session: Session, changes: Changes) -> None:
 
     color = session.colored(sys.stdout)
     for change in changes.changes:
+        told = _diagnostic(change)
         if change.breaks:
-            session.echo(render_diagnostic(_diagnostic(change), color=color))
-        else:
-            session.echo("\n".join(_note(change)))
-        session.echo()
+            session.echo(f"{render_diagnostic(told, color=color)}\n")
+            continue
+        kind = "waived" if change.is_waived else "note"
+        notes = "".join(f"\n  = note: {note}" for note in told.notes)
+        session.echo(f"{kind}[{told.label}]: {told.message}\n --> {told.span}{notes}\n")
     for unused in changes.unused:
-        session.echo("\n".join(_unused_note(unused)))
-        session.echo()
+        session.echo(f"note[waiver]: {_unused_message(unused)}\n --> {unused.waiver.span}\n")
     session.echo(_summary(changes))
 
 
 def _diagnostic(change: OperatorChange) -> Diagnostic:
-    """A break as an error, at its new place; what is gone, at its old one."""
-    detail = change.change
-    notes = [] if change.new is None or change.old is None else [_was(change)]
-    notes += [f"{_verdict(change)}: {detail.why}", *_waiver_notes(change)]
+    """A change as an error at its new place; what is gone, at its old one."""
+    detail, waiver, notes = change.change, change.waiver, []
+    if change.new and change.old:
+        was = f"was `{change.old_text}` at" if change.old_text else "old side:"
+        notes.append(f"{was} {change.old}")
+    ways = (("backward", detail.backward), ("forward", detail.forward))
+    verdict = ", ".join(f"{'' if holds else 'not '}{way} compatible" for way, holds in ways)
+    notes.append(f"{verdict}: {detail.why}")
+    if waiver:
+        state = "waived until" if change.is_waived else "its waiver expired on"
+        notes.append(f"{state} {waiver.until}, at {waiver.span}: {waiver.reason}")
+    where = "" if detail.where == "the operator" else f"`{change.operator}`, {detail.where}: "
     return Diagnostic(
         "C10E210",
-        _headline(change),
+        where + detail.message,
         change.new or change.old,
         label=detail.what,
         notes=tuple(notes),
@@ -79,52 +88,9 @@ def _diagnostic(change: OperatorChange) -> Diagnostic:
     )
 
 
-def _headline(change: OperatorChange) -> str:
-    detail = change.change
-    if detail.where == "the operator":
-        return detail.message
-    return f"`{change.operator}`, {detail.where}: {detail.message}"
-
-
-def _was(change: OperatorChange) -> str:
-    return f"was `{change.old_text}` at {change.old}" if change.old_text else f"old side: {change.old}"
-
-
-def _verdict(change: OperatorChange) -> str:
-    detail = change.change
-    words = [
-        f"{'' if holds else 'not '}{way} compatible"
-        for way, holds in (("backward", detail.backward), ("forward", detail.forward))
-    ]
-    return ", ".join(words)
-
-
-def _waiver_notes(change: OperatorChange) -> list[str]:
-    waiver = change.waiver
-    if waiver is None:
-        return []
-    state = "waived until" if change.is_waived else "its waiver expired on"
-    return [f"{state} {waiver.until}, at {waiver.span}: {waiver.reason}"]
-
-
-def _note(change: OperatorChange) -> list[str]:
-    """A change that breaks no caller, or whose break is waived, in few lines."""
-    kind = "waived" if change.is_waived else "note"
-    lines = [f"{kind}[{change.change.what}]: {_headline(change)}", f" --> {change.new or change.old}"]
-    if change.old is not None and change.new is not None:
-        lines.append(f"  = note: {_was(change)}")
-    lines.append(f"  = note: {_verdict(change)}: {change.change.why}")
-    return [*lines, *(f"  = note: {note}" for note in _waiver_notes(change))]
-
-
-def _unused_note(unused: UnusedWaiver) -> list[str]:
-    return [f"note[waiver]: `{unused.operator}`: {_unused_message(unused)}", f" --> {unused.waiver.span}"]
-
-
 def _unused_message(unused: UnusedWaiver) -> str:
-    waiver = unused.waiver
-    what = f"{waiver.breaks} {waiver.subject}".strip()
-    return f"the waiver of `{what}` matches no break; remove it"
+    what = f"{unused.waiver.breaks} {unused.waiver.subject}".strip()
+    return f"`{unused.operator}`: the waiver of `{what}` matches no break; remove it"
 
 
 def _summary(changes: Changes) -> str:
@@ -166,16 +132,12 @@ def _show_json(session: Session, old: str, new: str, changes: Changes) -> None:
 
 def _as_dict(change: OperatorChange) -> dict[str, object]:
     detail, waiver = change.change, change.waiver
+    said = ("what", "where", "message", "backward", "forward", "why")
     return {
         "operator": change.operator,
-        "what": detail.what,
-        "where": detail.where,
-        "message": detail.message,
-        "backward": detail.backward,
-        "forward": detail.forward,
-        "breaks": change.breaks,
-        "why": detail.why,
+        **{name: getattr(detail, name) for name in said},
         "todo": detail.todo or None,
+        "breaks": change.breaks,
         "old": _place(change.old, change.old_text),
         "new": _place(change.new, change.new_text),
         "waiver": None
@@ -187,13 +149,8 @@ def _as_dict(change: OperatorChange) -> dict[str, object]:
 def _place(span: Span | None, text: str) -> dict[str, object] | None:
     if span is None:
         return None
-    return {
-        "file": span.file,
-        "line": span.line,
-        "column": span.column,
-        "end_column": span.end_column,
-        "text": text or None,
-    }
+    place = {name: getattr(span, name) for name in ("file", "line", "column", "end_column")}
+    return {**place, "text": text or None}
 
 
 def _show_github(session: Session, changes: Changes) -> None:
@@ -201,12 +158,11 @@ def _show_github(session: Session, changes: Changes) -> None:
 
     for change in changes.changes:
         diagnostic = _diagnostic(change)
-        title = diagnostic.code if change.breaks else change.change.what
+        title = diagnostic.code if change.breaks else diagnostic.label
         parts = [diagnostic.message, *diagnostic.notes]
         if change.breaks and diagnostic.help:
             parts.append(f"help: {diagnostic.help}")
         # What is gone has no line in the new file to be shown at.
         session.echo(annotation("error" if change.breaks else "notice", title, "\n".join(parts), change.new))
     for unused in changes.unused:
-        text = f"`{unused.operator}`: {_unused_message(unused)}"
-        session.echo(annotation("warning", "waiver", text, unused.waiver.span))
+        session.echo(annotation("warning", "waiver", _unused_message(unused), unused.waiver.span))

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from c10cli.cli.options import check_overwrite, command as c10_command, force_option
 from c10cli.cli.session import Session
 from c10cli.errors import Diagnostic, counted
+from c10cli.files import write_atomic
+from c10cli.interop.torch_import import (
+    DEFAULT_KEYS,
+    TORCH_KEYS,
+    Imported,
+    import_file,
+    import_torch,
+    render_manifest,
+)
 
-if TYPE_CHECKING:
-    from c10cli.interop.torch_import import Imported
-
+_KEY = click.Choice(TORCH_KEYS)
 _SHOWN_NAMES = 3
 
 
@@ -26,7 +32,9 @@ _SHOWN_NAMES = 3
     help="`torch`, a native_functions.yaml, or a functions.yaml of ExecuTorch.",
 )
 @click.option("--select", multiple=True, metavar="PATTERN", help="Take only operators whose name has it.")
-@click.option("--key", "keys", multiple=True, metavar="KEY", help="Dispatch keys to give kernels to.")
+@click.option(
+    "--key", "keys", type=_KEY, multiple=True, metavar="KEY", help="Dispatch keys to give kernels to."
+)
 @click.option(
     "--bind",
     type=click.Choice(["torch", "none"]),
@@ -59,13 +67,18 @@ def command(
 
     Example: c10 import --from torch --select 'aten::relu*' --save torch.yaml
     """
-    from c10cli.interop.torch_import import render_manifest
-
     if session.is_json and save is None:
         raise click.UsageError("--format json leaves no room for the manifest; add --save FILE")
     if save is not None:
         check_overwrite(save, "c10 import", force=force)
-    imported = _import(source, select, _known(keys), bind, schemas)
+    if source == "torch" and schemas is not None:
+        raise click.UsageError("--schemas is for files; torch has its own")
+    keys = tuple(dict.fromkeys(keys)) or DEFAULT_KEYS
+    if source == "torch":
+        imported = import_torch(select, () if bind == "none" else keys)
+    else:
+        wanted = None if bind is None else bind == "torch"
+        imported = import_file(Path(source), select, keys, bind=wanted, schemas=schemas)
     if not imported.operators:
         _say(session, imported, None)
         what = f"no operator of {imported.origin} is taken"
@@ -75,34 +88,9 @@ def command(
     if save is None:
         session.echo(text.removesuffix("\n"))
     else:
-        from c10cli.files import write_atomic
-
         write_atomic(save, text)
     _say(session, imported, save)
     return 0
-
-
-def _import(
-    source: str, select: tuple[str, ...], keys: tuple[str, ...], bind: str | None, schemas: Path | None
-) -> Imported:
-    from c10cli.interop.torch_import import import_file, import_torch
-
-    if source != "torch":
-        wanted = None if bind is None else bind == "torch"
-        return import_file(Path(source), select, keys, bind=wanted, schemas=schemas)
-    if schemas is not None:
-        raise click.UsageError("--schemas is for files; torch has its own")
-    return import_torch(select, () if bind == "none" else keys)
-
-
-def _known(keys: tuple[str, ...]) -> tuple[str, ...]:
-    """*keys*, each of which torch must have; the default where there are none."""
-    from c10cli.interop.torch_import import DEFAULT_KEYS, TORCH_KEYS
-
-    for key in keys:
-        if key not in TORCH_KEYS:
-            raise click.BadParameter(f"--key {key} is none of {', '.join(TORCH_KEYS)}")
-    return tuple(dict.fromkeys(keys)) or DEFAULT_KEYS
 
 
 def _say(session: Session, imported: Imported, save: Path | None) -> None:
@@ -118,11 +106,6 @@ def _say(session: Session, imported: Imported, save: Path | None) -> None:
             left_out=imported.left_out,
         )
         return
-    for line in _lines(imported, save):
-        click.echo(line, err=save is None)
-
-
-def _lines(imported: Imported, save: Path | None) -> list[str]:
     where = f"{save}: " if save else ""
     count = imported.kernel_count
     kernels = f"{counted(count, 'kernel')} of torch" if count else "no kernels"
@@ -130,6 +113,6 @@ def _lines(imported: Imported, save: Path | None) -> list[str]:
     lines += [f"  {imported.note}"] if imported.note else []
     for reason, names in imported.left_out.items():
         more = ", …" if len(names) > _SHOWN_NAMES else ""
-        shown = ", ".join(names[:_SHOWN_NAMES])
-        lines.append(f"  left out  {len(names)}: {reason} ({shown}{more})")
-    return lines
+        lines.append(f"  left out  {len(names)}: {reason} ({', '.join(names[:_SHOWN_NAMES])}{more})")
+    write = session.tell if save is None else session.echo
+    write("\n".join(lines))

@@ -36,7 +36,7 @@ def command(session: Session, pattern: str | None) -> int:
     if operators:
         return 0
     if pattern is None:  # all are shown, though there are none
-        click.echo(f"{manifest.path} has no operators", err=True)
+        session.tell(f"{manifest.path} has no operators")
         return 0
     names = {name for o in manifest.operators for name in (str(o.name), o.name.base)}
     todo = did_you_mean(pattern, names) or "`c10 list` shows all"

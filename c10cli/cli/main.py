@@ -5,19 +5,17 @@ Sub-commands are imported when they run: `c10 --help` imports click alone.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import importlib
-import itertools
 import keyword
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from c10cli import __version__
-from c10cli.cli.options import shared_options
+from c10cli.cli.options import shared_options, value_given
 from c10cli.cli.session import Session, prepare_streams, silence
 from c10cli.errors import (
     C10Error,
@@ -45,16 +43,6 @@ _COMMANDS = {
 }
 
 
-@contextlib.contextmanager
-def _reader_may_leave() -> Iterator[None]:
-    """Around click's own writing, such as help: it would end the process with 1."""
-    try:
-        yield
-    except BrokenPipeError:
-        silence(sys.stdout)
-        raise click.exceptions.Exit(DONE) from None
-
-
 class _LazyGroup(click.Group):
     """A group whose commands live in `c10cli.cli.<name>`, imported when needed.
 
@@ -75,14 +63,6 @@ class _LazyGroup(click.Group):
         # click would import every command for its one line of help.
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        with _reader_may_leave():
-            return super().make_context(*args, **kwargs)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _reader_may_leave():
-            return super().invoke(ctx)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         try:
@@ -141,32 +121,28 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(argv: Sequence[str] | None = None) -> int:
     """The exit code of `c10` with *argv*; errors are printed on standard error."""
     session = Session()
-    usage: list[str] = []
-    code = _run(argv, session, usage)
+    code = _run(argv, session)
     if code != DONE:
-        if _asks_json(sys.argv[1:] if argv is None else argv):  # click may have stopped before that word
-            session.format = "json"
-        session.echo_errors(*usage)
+        # click may have stopped before that word
+        session.format = value_given(sys.argv[1:] if argv is None else argv, "--format") or session.format
+        session.end_with_error()
     session.name_page()
     return code
 
 
-def _asks_json(words: Sequence[str]) -> bool:
-    """Whether the command line has `--format json`, wherever it stands."""
-    ours = list(words)[: words.index("--")] if "--" in words else list(words)
-    return "--format=json" in ours or ("--format", "json") in itertools.pairwise(ours)
-
-
-def _run(argv: Sequence[str] | None, session: Session, usage: list[str]) -> int:
-    """The exit code; what is wrong with the command line is added to *usage*."""
+def _run(argv: Sequence[str] | None, session: Session) -> int:
+    stdout = sys.stdout
     try:
         code = group.main(args=argv, prog_name="c10", standalone_mode=False, obj=session)
         return code if isinstance(code, int) else DONE
-    except click.exceptions.Exit as stop:
-        return int(stop.exit_code)
+    except SystemExit:
+        if sys.stdout is stdout:
+            raise
+        silence(stdout)  # click put another in its place: the reader of its help has left
+        return DONE
     except click.ClickException as error:
         error.show()
-        usage.append(error.format_message())
+        session.usage = error.format_message()
         return WRONG_USE
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)

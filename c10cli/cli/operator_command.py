@@ -8,7 +8,6 @@ an argument is the operator's.
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from c10cli.cli.options import SEED, complete_operator, key_name
+from c10cli.cli.options import SEED, complete_operator, key_name, value_given
 from c10cli.cli.session import Session
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, did_you_mean
 
@@ -25,10 +24,27 @@ if TYPE_CHECKING:
     from c10cli.schema.model import Argument
 
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA", "gpu": "CUDA"}
+_ONE_KEY = "give one of them, as --key KEY"
+
+
+def _key_of_device(device: str) -> str:
+    """The dispatch key of a device's name, such as ``cuda:0``.
+
+    Raises:
+        DispatchError: C10E108, there is none.
+    """
+    key = _DEVICES.get(device.partition(":")[0].lower())
+    if key is None:
+        fact = f"device `{device}` is none of {', '.join(_DEVICES)}"
+        raise DispatchError(Diagnostic("C10E108", fact, help=_ONE_KEY))
+    return key
+
 
 _CALL_OPTIONS = (
-    click.Option(["--key"], metavar="KEY", help="Place arrays on this dispatch key (default: CPU)."),
-    click.Option(["--device"], metavar="DEVICE", help="The same, as a device's name: cpu or cuda."),
+    click.Option(["--key"], type=key_name, metavar="KEY", help="Place arrays on this key (default: CPU)."),
+    click.Option(
+        ["--device"], type=_key_of_device, metavar="DEVICE", help="The same as a device's name: cpu or cuda."
+    ),
     click.Option(["--variant"], metavar="NAME", help="Take this variant instead of the registered kernel."),
     click.Option(["--dtype"], default="float32", show_default=True, help="Of arrays made from expressions."),
     click.Option(["--seed"], type=SEED, default=0, show_default=True, help="Of the random numbers."),
@@ -101,12 +117,11 @@ class OperatorGroup(click.Group):
         """The operator's name, its command, and the words behind it."""
         op, *words = args
         session = ctx.ensure_object(Session)
-        session.is_quiet = ctx.resilient_parsing  # a shell's prompt is no place to tell anything
         ctx.default_map = {op: ctx.params}  # what stood before the operator holds where nothing follows it
         try:
             return op, _OperatorCommand(self, _find(session, op, words)), words
         except C10Error:
-            if ctx.resilient_parsing:
+            if ctx.resilient_parsing:  # a shell's prompt is no place to tell it
                 return op, None, words
             session.tell_registry()
             raise
@@ -119,26 +134,18 @@ class OperatorGroup(click.Group):
 
 def _find(session: Session, op: str, words: Sequence[str]) -> LinkedOperator:
     """The operator; a `--registry` among *words* is ours unless the operator has such an argument."""
-    named = _registry_among(words)
-    if named is not None:
-        with contextlib.suppress(C10Error):
-            linked = session.load(quietly=True).find(op)
-            if any(argument.name == "registry" for argument in linked.decl.schema.arguments):
-                return linked
-        session.registry = named
-    return session.load(quietly=True).find(op)
-
-
-def _registry_among(words: Sequence[str]) -> str | None:
-    named = None
-    for word, following in itertools.zip_longest(words, words[1:]):
-        if word == "--":
-            break
-        if word == "--registry":
-            named = following
-        elif word.startswith("--registry="):
-            named = word.partition("=")[2]
-    return named
+    named = value_given(words, "--registry")
+    session.is_quiet = True
+    try:
+        if named is not None:
+            with contextlib.suppress(C10Error):
+                linked = session.load().find(op)
+                if any(argument.name == "registry" for argument in linked.decl.schema.arguments):
+                    return linked
+            session.registry = named
+        return session.load().find(op)
+    finally:
+        session.is_quiet = False
 
 
 class _OperatorCommand(click.Command):
@@ -163,9 +170,8 @@ class _OperatorCommand(click.Command):
         self.linked, self.run = linked, group.run
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        behind = (
-            len(args) - args.index("--") - 1 if "--" in args else 0
-        )  # these are values, whatever they are
+        # What is behind a `--` are values, whatever they are.
+        behind = len(args) - args.index("--") - 1 if "--" in args else 0
         rest = super().parse_args(ctx, args)
         values = ctx.params["values"]
         unknown = next((v for v in values[: len(values) - behind] if v.startswith("--")), None)
@@ -186,9 +192,12 @@ class _OperatorCommand(click.Command):
                 raise self._refused(f"argument `{argument.name}` is given twice", "give it once")
             if texts:
                 keywords[argument.name] = texts[0]
-        key, source = _asked_key(params.pop("key"), params.pop("device"))
+        key, device = params.pop("key"), params.pop("device")
+        if key and device and key != device:
+            raise DispatchError(Diagnostic("C10E108", "--key and --device differ", help=_ONE_KEY))
+        source = "--device" if device else "--key" if key else "the default"
         made = {name: params.pop(name) for name in ("variant", "dtype", "seed")}
-        call = OperatorCall(self.linked, params.pop("values"), keywords, key, source, **made)
+        call = OperatorCall(self.linked, params.pop("values"), keywords, device or key, source, **made)
         return ctx.invoke(self.run, call=call, **params)
 
     def _refused(self, fact: str, todo: str) -> ArgumentError:
@@ -214,21 +223,3 @@ def _argument_option(argument: Argument) -> click.Option:
         metavar=kind,
         help=f"{written}  {needed}".lstrip(),
     )
-
-
-def _asked_key(key: str | None, device: str | None) -> tuple[str | None, str]:
-    """The dispatch key that --key or --device asks for, and which of them does.
-
-    Raises:
-        DispatchError: C10E108, there is no such key or device, or they differ.
-    """
-    if device is None:
-        return (None, "the default") if key is None else (key_name(key), "--key")
-    named = _DEVICES.get(device.partition(":")[0].lower())
-    if named is None:
-        fact = f"device `{device}` is none of {', '.join(_DEVICES)}"
-    elif key and key != named:
-        fact = "--key and --device differ"
-    else:
-        return named, "--device"
-    raise DispatchError(Diagnostic("C10E108", fact, help="give one of them, as --key KEY"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -77,6 +77,15 @@ def _stored(field: str) -> dict[str, Any]:
 
     # Eager: known before another option is refused, and so how to tell that.
     return {"callback": store, "expose_value": False, "default": None, "is_eager": True}
+
+
+def value_given(words: Sequence[str], option: str) -> str | None:
+    """The value of the last *option* among *words*, before a `--`; None where it has none."""
+    ours = words[: words.index("--")] if "--" in words else words
+    split = [part for word in ours for part in (word.split("=", 1) if word.startswith(option) else [word])]
+    return next(
+        (value for name, value in zip(split[-2::-1], split[:0:-1], strict=True) if name == option), None
+    )
 
 
 def key_name(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -33,28 +33,40 @@ class Session:
         registry: the manifest's path; None: to be found.
         format: text, or what else the command offers.
         color: auto, always or never.
-        is_quiet: whether nothing goes to standard error, as while a shell completes words.
+        is_quiet: whether nothing is said of the registry, while it is not yet known which one it is.
+        usage: what is wrong with the command line, which has no code.
     """
 
     registry: str | None = None
     format: str = "text"
     color: str = "auto"
     is_quiet: bool = False
+    usage: str = ""
     _shown: list[Diagnostic] = field(default_factory=list)
     _disabled: tuple[DisabledManifest, ...] | None = None  # of the manifest, once there is one
+    _untold: tuple[DisabledManifest, ...] = ()
     _wrote_json: bool = False
     _told_registry: bool = False
 
+    def tell(self, text: str) -> None:
+        """Write a line to standard error; where that cannot be written, there is nowhere to say so."""
+        with contextlib.suppress(C10Error), written(sys.stderr):
+            click.echo(text, err=True, color=self.colored(sys.stderr))
+
     def tell_registry(self) -> None:
-        """Say which manifest it is where that was neither named nor is in this folder; in text, once."""
-        is_named = self.registry or os.environ.get(VARIABLE)
-        if self._told_registry or self.is_quiet or self.format != "text" or is_named:
+        """Say, once, what is missing from the manifest, and in text which it is: if unnamed and not here."""
+        if self.is_quiet:
             return
-        self._told_registry = True
-        with contextlib.suppress(C10Error), written(sys.stderr):  # where there is none, loading tells
-            path = self.registry_path
-            if len(path.parts) > 1:
-                click.echo(f"using {path}", err=True)
+        is_named = self.registry or os.environ.get(VARIABLE)
+        if not self._told_registry and self.format == "text" and not is_named:
+            self._told_registry = True
+            with contextlib.suppress(C10Error):  # where there is none, loading tells
+                path = self.registry_path
+                if len(path.parts) > 1:
+                    self.tell(f"using {path}")
+        untold, self._untold = self._untold, ()
+        for disabled in untold:
+            self.show_diagnostics(disabled.diagnostics)
 
     @property
     def registry_path(self) -> Path:
@@ -67,38 +79,30 @@ class Session:
             raise ManifestError(Diagnostic("C10E101", "the registry is given without a name"))
         return short_path(find_registry(self.registry, os.environ, _current_folder()))
 
-    def manifest(self, *, quietly: bool = False) -> Manifest:
+    def manifest(self) -> Manifest:
         """The manifest, without fault.
-
-        Args:
-            quietly: do not `tell_registry`.
 
         Raises:
             ManifestError: with all faults.
         """
         from c10cli.manifest.load import require_manifest
 
-        if not quietly:
-            self.tell_registry()
+        self.tell_registry()
         manifest = require_manifest(self.registry_path)
-        self._disabled = manifest.disabled
-        for disabled in manifest.disabled:
-            # Its operators are missing from everything that follows; the rest is whole.
-            self.show_diagnostics(disabled.diagnostics)
+        # Their operators are missing from everything that follows; the rest is whole.
+        self._disabled = self._untold = manifest.disabled
+        self.tell_registry()
         return manifest
 
-    def load(self, *, quietly: bool = False) -> Registry:
+    def load(self) -> Registry:
         """The registry, its operators registered in a dispatcher; no kernel is imported.
-
-        Args:
-            quietly: do not `tell_registry`.
 
         Raises:
             ManifestError: with all faults.
         """
         from c10cli.manifest.link import link_manifest
 
-        return link_manifest(self.manifest(quietly=quietly))
+        return link_manifest(self.manifest())
 
     @property
     def is_json(self) -> bool:
@@ -142,58 +146,44 @@ class Session:
 
         Where it comes from a registry, it has ``disabled`` too: the includes that are missing from it.
         """
-        if self._disabled is not None:
-            fields["disabled"] = [_disabled_dict(disabled) for disabled in self._disabled]
-        self._write_json(format_name, fields)
-
-    def _write_json(self, format_name: str, fields: dict[str, object]) -> None:
         import json
 
+        if self._disabled is not None:
+            fields["disabled"] = [
+                {
+                    "path": str(disabled.path),
+                    "file": disabled.span.file,
+                    "line": disabled.span.line,
+                    "diagnostics": [diagnostic.as_dict() for diagnostic in disabled.diagnostics],
+                }
+                for disabled in self._disabled
+            ]
         self._wrote_json = True
         with written(sys.stdout):
             click.echo(json.dumps({"format": format_name, **fields}, indent=2, allow_nan=False))
 
-    def show_diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
+    def show_diagnostics(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Write *diagnostics* to standard error."""
         from c10cli.report.diagnostics import render_diagnostics
 
-        shown = list(diagnostics)
-        text = render_diagnostics(shown, color=self.colored(sys.stderr))
-        if not text or self.is_quiet:
-            return
-        self._shown += shown
-        # Where standard error cannot be written, there is nowhere to say so.
-        with contextlib.suppress(C10Error), written(sys.stderr):
-            click.echo(text, err=True, color=self.colored(sys.stderr))
+        if diagnostics:
+            self._shown += diagnostics
+            self.tell(render_diagnostics(diagnostics, color=self.colored(sys.stderr)))
+
+    def end_with_error(self) -> None:
+        """Where a command of JSON wrote none, write what it ended with: the diagnostics shown."""
+        found = [diagnostic.as_dict() for diagnostic in self._shown]
+        if self.usage:
+            found.append({**Diagnostic("C10E404", self.usage).as_dict(), "code": None, "help": None})
+        if self.is_json and found and not self._wrote_json:
+            self._disabled = None  # this layout is the same for every command
+            with contextlib.suppress(C10Error):
+                self.echo_json("c10.error/1", diagnostics=found)
 
     def name_page(self) -> None:
         """Say where the first code shown is explained, to a person: on a terminal, in text."""
         if self._shown and self.format == "text" and sys.stderr.isatty():
-            with contextlib.suppress(C10Error), written(sys.stderr):
-                click.echo(f"for more: c10 explain {self._shown[0].code}", err=True)
-
-    def echo_errors(self, usage: str = "") -> None:
-        """Where a command of JSON wrote none, write what it ended with: the diagnostics shown.
-
-        Args:
-            usage: what is wrong with the command line, which has no code.
-        """
-        found = [diagnostic.as_dict() for diagnostic in self._shown]
-        if usage:
-            found.append({**Diagnostic("C10E404", usage).as_dict(), "code": None, "help": None})
-        if self.is_json and found and not self._wrote_json:
-            with contextlib.suppress(C10Error):
-                self._write_json("c10.error/1", {"diagnostics": found})
-
-
-def _disabled_dict(disabled: DisabledManifest) -> dict[str, object]:
-    """The file that is not read, where it is included, and why not."""
-    return {
-        "path": str(disabled.path),
-        "file": disabled.span.file,
-        "line": disabled.span.line,
-        "diagnostics": [diagnostic.as_dict() for diagnostic in disabled.diagnostics],
-    }
+            self.tell(f"for more: c10 explain {self._shown[0].code}")
 
 
 def short_path(path: Path) -> Path:

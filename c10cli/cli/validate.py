@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 @click.option("--static", is_flag=True, help="Check sources only; import nothing.")
 @click.option("--no-run", is_flag=True, help="Import and bind kernels, but run none.")
 @click.option(
-    "--require", multiple=True, metavar="KEY", help="A dispatch key whose kernels must have run here."
+    "--require",
+    type=key_name,
+    multiple=True,
+    metavar="KEY",
+    help="A dispatch key whose kernels must have run here.",
 )
 @click.option(
     "--timeout", "timeout_s", type=SECONDS, default=60.0, show_default=True, help="Seconds for a kernel."
@@ -52,8 +56,6 @@ def command(
 
     if manifest is not None:
         session.registry = manifest
-    for key in require:
-        key_name(key)
     session.tell_registry()
     with _progress(session) as begins:
         validation = validate(

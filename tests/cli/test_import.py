@@ -102,7 +102,7 @@ def test_where_nothing_is_taken_nothing_is_written(c10, native, folder):
     [
         (["--from", "none.yaml"], 3, "`none.yaml` does not exist"),
         (["--from", "bad.yaml"], 1, "entry 1 has neither a text `func` nor a text `op`"),
-        (["--from", "native_functions.yaml", "--key", "cpu"], 2, "--key cpu is none of CPU, CUDA"),
+        (["--from", "native_functions.yaml", "--key", "cpu"], 2, "'cpu' is not one of 'CPU', 'CUDA'"),
         (["--from", "native_functions.yaml", "--format", "json"], 2, "add --save FILE"),
         (["--from", "torch", "--schemas", "x.yaml"], 2, "--schemas is for files"),
         (["--from", "native_functions.yaml", "--save", "no/such/out.yaml"], 3, "cannot write out.yaml"),
