@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.options import SECONDS, SEED, command as c10_command
+from c10cli.cli.options import SEED, command as c10_command, seconds
 from c10cli.cli.session import Session
 
 if TYPE_CHECKING:
-    from c10cli.bench.plan import Plan
     from c10cli.bench.result import RunResult
-    from c10cli.bench.run import Progress
     from c10cli.manifest.link import Registry
 
 
 @c10_command("bench")
 @click.argument("select", nargs=-1)
 @click.option(
-    "--time", "time_s", type=SECONDS, default=0.3, show_default=True, help="Seconds to sample a case."
+    "--time", "time_s", type=seconds, default=0.3, show_default=True, help="Seconds to sample a case."
 )
 @click.option(
-    "--timeout", "timeout_s", type=SECONDS, default=60.0, show_default=True, help="Seconds a case may take."
+    "--timeout", "timeout_s", type=seconds, default=60.0, show_default=True, help="Seconds a case may take."
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the random inputs and orders.")
 @click.option(
@@ -74,7 +72,7 @@ def command(
         click.echo(f"nothing is left to measure in {folder}", err=True)
     else:
         folder = folder if run else make_run_folder(output)
-        with _kept(folder, session.registry), _progress(session, plan) as progress:
+        with _kept(folder, session.registry), session.progress(len(plan.cases)) as progress:
             asked = {"command": shlex.join(["c10", *sys.argv[1:]]), "select": list(select), **options}
             run = run or start_run(folder.name, plan, path, **asked)
             run = run_plan(run, plan, path, folder, progress)
@@ -144,29 +142,6 @@ def _kept(folder: Path, registry: str | None) -> Iterator[None]:
             words = ["c10", "bench", *(["--registry", registry] if registry else []), "--resume", str(folder)]
             click.echo(f"\nmeasured cases are kept; go on with `{shlex.join(words)}`", err=True)
         raise
-
-
-@contextlib.contextmanager
-def _progress(session: Session, plan: Plan) -> Iterator[Progress]:
-    """A live line on standard error where that is a terminal; elsewhere nothing."""
-    if not sys.stderr.isatty():
-        yield lambda _event: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeElapsedColumn
-
-    # Without markup: `[n=4]` in a case's id is text.
-    described = TextColumn("{task.description}", markup=False)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), described)
-    with Bar(*columns, console=session.console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=len(plan.cases))
-
-        def show(event: Any) -> None:
-            if isinstance(event, str):
-                bar.update(task, description=event)
-            else:
-                bar.advance(task)
-
-        yield show
 
 
 def _show(session: Session, folder: Path, run: RunResult) -> None:

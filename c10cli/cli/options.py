@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import math
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,20 +17,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SEED = click.IntRange(min=0)
 
 
-class _Seconds(click.FloatRange):
-    """A time limit: above 0, at most a day."""
-
-    def __init__(self) -> None:
-        super().__init__(min=0, max=86_400, min_open=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        seconds = super().convert(value, param, ctx)
-        if math.isnan(seconds):  # which no comparison refuses
-            self.fail(f"{value} is not a number of seconds", param, ctx)
-        return seconds
-
-
-SECONDS = _Seconds()
+def seconds(text: str | float) -> float:
+    """A time limit that a word of the command line means: above 0, at most a day."""
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) <= 86_400:  # which nan is not
+            return float(text)
+    raise click.BadParameter(f"{text} is not a number of seconds above 0, of a day at most")
 
 
 def command(
@@ -40,15 +31,9 @@ def command(
     """A `c10` command with the shared options; the function gets the session first."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        @functools.wraps(function)
-        def checked(session: Session, *args: Any, **kwargs: Any) -> Any:
-            if session.format not in formats:
-                raise click.UsageError(f"--format {session.format} is not one of {', '.join(formats)}")
-            return function(session, *args, **kwargs)
-
         settings.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
         make: Callable[[Any], click.Command] = click.command(name, **settings)
-        return make(click.pass_obj(shared_options(checked, formats)))
+        return make(click.pass_obj(shared_options(function, formats)))
 
     return decorate
 
@@ -71,9 +56,12 @@ def shared_options(function: Function, formats: tuple[str, ...] | None = None) -
 def _stored(field: str) -> dict[str, Any]:
     """Arguments of an option whose value goes into the session."""
 
-    def store(ctx: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    def store(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
+        session, known = ctx.ensure_object(Session), getattr(parameter.type, "choices", ())
         if value is not None:
-            setattr(ctx.ensure_object(Session), field, value)
+            setattr(session, field, value)
+        elif known and getattr(session, field) not in known:  # the group takes what some commands have
+            raise click.UsageError(f"--{field} {getattr(session, field)} is not one of {', '.join(known)}")
 
     # Eager: known before another option is refused, and so how to tell that.
     return {"callback": store, "expose_value": False, "default": None, "is_eager": True}
@@ -128,10 +116,8 @@ def check_overwrite(path: Path, mark: str, *, force: bool) -> None:
     """
     if force or not path.is_file():
         return
-    try:
-        with path.open("rb") as file:
-            head = file.read(4096)  # the comment at the top of what c10 writes is shorter
-    except OSError:  # what may not be read is nothing that we wrote
-        head = b""
+    head = b""
+    with contextlib.suppress(OSError), path.open("rb") as file:  # one that may not be read is told later
+        head = file.read(4096)  # the comment at the top of what c10 writes is shorter
     if head and mark.encode() not in head:
         raise click.UsageError(f"`{path}` was not written by {mark}; name another file, or add --force")

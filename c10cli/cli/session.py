@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -130,6 +130,31 @@ class Session:
             width=None if stream.isatty() else 400,
             highlight=False,
         )
+
+    @contextlib.contextmanager
+    def progress(self, total: int | None = None) -> Iterator[Callable[[object], None]]:
+        """A live line on standard error where that is a terminal; elsewhere nothing.
+
+        A text that it is called with is shown as what is at work; anything else is a step that is done.
+        """
+        if not sys.stderr.isatty():
+            yield lambda _event: None
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        # Without markup: `[n=4]` in a case's name is text.
+        described = TextColumn("{task.description}", markup=False)
+        columns = (BarColumn(), *([MofNCompleteColumn()] if total else []), TimeElapsedColumn(), described)
+        with Progress(*columns, console=self.console(stderr=True), transient=True) as bar:
+            task = bar.add_task("starting", total=total)
+
+            def show(event: object) -> None:
+                if isinstance(event, str):
+                    bar.update(task, description=event)
+                else:
+                    bar.advance(task)
+
+            yield show
 
     def echo(self, text: str = "") -> None:
         """Write a line to standard output."""

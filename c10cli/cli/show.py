@@ -37,7 +37,8 @@ def _lines(linked: LinkedOperator) -> list[str]:
     lines += [f"  {_argument_line(argument)}" for argument in decl.schema.arguments]
     lines += ["", "Returns"]
     lines += [f"  {returned}" for returned in decl.schema.returns] or ["  nothing"]
-    lines += ["", f"Dispatch table (the key comes from {_deciding(linked)})"]
+    deciding = ", then ".join(f"`{a.name}`" for a in linked.handle.calling().dispatch_arguments())
+    lines += ["", f"Dispatch table (the key comes from {deciding})"]
     for key, variants in linked.variants.items():
         device = linked.device(key)
         lines.append(f"  {key}" + ("" if device.available else f"  (no tensors here: {device.reason})"))
@@ -48,7 +49,9 @@ def _lines(linked: LinkedOperator) -> list[str]:
             lines += [f"        {fact}" for fact in facts]
     lines += [] if linked.variants else ["  no kernels"]
     lines += ["", "Reference", *(f"  {line}" for line in _reference_lines(decl))]
-    lines += ["", "Cost", *(f"  {line}" for line in _cost_lines(decl))]
+    costs = (("bytes", decl.cost.bytes), ("flops", decl.cost.flops))
+    lines += ["", "Cost"]
+    lines += [f"  {name}: {text}" for name, text in costs if text is not None] or ["  not given"]
     lines += ["", "Cases"]
     lines += [f"  {_case_line(case)}" for case in decl.cases] or ["  none"]
     return lines
@@ -57,10 +60,6 @@ def _lines(linked: LinkedOperator) -> list[str]:
 def _argument_line(argument: Argument) -> str:
     notes = ["keyword-only"] * argument.kwarg_only + ["written"] * argument.is_mutable
     return f"{argument}" + (f"  ({', '.join(notes)})" if notes else "")
-
-
-def _deciding(linked: LinkedOperator) -> str:
-    return ", then ".join(f"`{a.name}`" for a in linked.handle.calling().dispatch_arguments())
 
 
 def variant_dict(variant: Variant) -> dict[str, Any]:
@@ -118,11 +117,6 @@ def _reference_lines(decl: OperatorDecl) -> list[str]:
         return ["none"]
     lines = [decl.reference.text, *(f"  {line}" for line in _definition_lines(_definition(decl.reference)))]
     return lines + [f"  {dtype}: rtol {t.rtol:g}, atol {t.atol:g}" for dtype, t in decl.tolerance.items()]
-
-
-def _cost_lines(decl: OperatorDecl) -> list[str]:
-    costs = (("bytes", decl.cost.bytes), ("flops", decl.cost.flops))
-    return [f"{name}: {text}" for name, text in costs if text is not None] or ["not given"]
 
 
 def _case_line(case: CaseDecl) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.options import SECONDS, SEED, command as c10_command, key_name
+from c10cli.cli.options import SEED, command as c10_command, key_name, seconds
 from c10cli.cli.session import Session
 from c10cli.errors import counted
 
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     help="A dispatch key whose kernels must have run here.",
 )
 @click.option(
-    "--timeout", "timeout_s", type=SECONDS, default=60.0, show_default=True, help="Seconds for a kernel."
+    "--timeout", "timeout_s", type=seconds, default=60.0, show_default=True, help="Seconds for a kernel."
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the random inputs.")
 def command(
@@ -57,7 +54,7 @@ def command(
     if manifest is not None:
         session.registry = manifest
     session.tell_registry()
-    with _progress(session) as begins:
+    with session.progress() as begins:
         validation = validate(
             session.registry_path,
             static=static,
@@ -69,21 +66,8 @@ def command(
         )
     _show(session, validation)
     if not validation.ok:
-        unreadable = validation.diagnostics[0].code == "C10E101"
-        return 3 if unreadable else 1
+        return 3 if validation.diagnostics[0].code == "C10E101" else 1
     return 4 if validation.checked_nothing else 0
-
-
-@contextlib.contextmanager
-def _progress(session: Session) -> Iterator[Callable[[str], None]]:
-    """A line on standard error that names the kernel at work, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda _kernel: None
-        return
-    from rich.text import Text
-
-    with session.console(stderr=True).status("reading the manifest") as status:
-        yield lambda kernel: status.update(Text(kernel))  # text: a name may have brackets
 
 
 def _show(session: Session, validation: Validation) -> None:

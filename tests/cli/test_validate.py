@@ -8,7 +8,6 @@ import pytest
 
 from c10cli.arrays import devices
 from c10cli.cli.session import Session
-from c10cli.cli.validate import _progress
 
 ROOT = Path(__file__).parents[2]
 
@@ -247,7 +246,7 @@ def test_progress_names_the_kernel_as_it_is_on_a_terminal_only(monkeypatch):
     screen, pipe = Terminal(), io.StringIO()
     for stream in (screen, pipe):
         monkeypatch.setattr(sys, "stderr", stream)
-        with _progress(Session()) as begins:
+        with Session().progress() as begins:
             begins("demo::double CPU a[b]")
     assert "demo::double CPU a[b]" in screen.getvalue()
     assert pipe.getvalue() == ""
