@@ -15,8 +15,6 @@ from c10cli.entry_points.parse import EntryPoint
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.declarations import Manifest
 
-_BROKEN = "broken"
-
 
 def fingerprint(manifest: Manifest) -> dict[str, str]:
     """A digest of everything that *manifest* and the functions that it names are read from.
@@ -29,15 +27,18 @@ def fingerprint(manifest: Manifest) -> dict[str, str]:
     same from wherever the manifest was loaded, an installed module by its name.
     """
     folder = manifest.path.parent
-    found = {_name(entry.path, folder): _BROKEN for entry in manifest.disabled}
+    found = {_name(entry.path, folder): "broken" for entry in manifest.disabled}
     for document in {id(document): document for document in _documents(manifest)}.values():
         found[_name(Path(document.file), folder)] = _hashed(document.text.encode("utf-8", "surrogatepass"))
-    files, modules = _sources(manifest)
-    for path in sorted(
-        files | {beside for parent in {p.parent for p in files} for beside in parent.glob("*.py")}
-    ):
-        found[_name(path, folder)] = _of_file(path)
-    return found | {name: _of_module(name, modules[name]) for name in sorted(modules)}
+    files: set[Path] = set()
+    for entry in _entry_points(manifest):
+        source, module = entry.path or locate_source(entry), str(entry.module)
+        if isinstance(source, Path) and source in (entry.path, entry.module_beside):
+            files.add(source)
+        elif module not in found:
+            found[module] = _of_module(module, source)
+    beside = {path for parent in {file.parent for file in files} for path in parent.glob("*.py")}
+    return found | {_name(file, folder): _of_file(file) for file in files | beside}
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
@@ -76,18 +77,6 @@ def _documents(manifest: Manifest) -> Iterator[Document]:
         yield from (case.node.document for case in operator.cases)
 
 
-def _sources(manifest: Manifest) -> tuple[set[Path], dict[str, EntryPoint]]:
-    """The files that entry points name, and of the installed modules one entry point each."""
-    files, modules = set(), {}
-    for entry in _entry_points(manifest):
-        beside = entry.path or entry.module_beside
-        if entry.module is not None and (beside is None or locate_source(entry) != beside):
-            modules[entry.module] = entry
-        elif beside is not None:
-            files.add(beside)
-    return files, modules
-
-
 def _entry_points(manifest: Manifest) -> Iterator[EntryPoint]:
     for operator in manifest.operators:
         named = [entry for kernel in operator.kernels for entry in (kernel.entry_point, kernel.cache)]
@@ -101,8 +90,8 @@ def _of_file(path: Path) -> str:
         return ""
 
 
-def _of_module(name: str, entry: EntryPoint) -> str:
-    source, version = locate_source(entry), ""
+def _of_module(name: str, source: object) -> str:
+    version = ""
     with suppress(metadata.PackageNotFoundError):  # its distribution may go by another name
         version = metadata.version(name.partition(".")[0])
     return _hashed(f"{version}\n{_of_file(source) if isinstance(source, Path) else ''}".encode())

@@ -35,7 +35,6 @@ _DEFAULT_TOLERANCE: Final = {
     "complex64": Tolerance(1e-5, 1e-6),
     "complex128": Tolerance(1e-12, 1e-13),
 }
-_EXACT: Final = Tolerance(0.0, 0.0)
 
 # The finest first; a dtype that is not here counts as the finest.
 _FLOATS: Final = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -55,7 +54,7 @@ class Difference:
 
 def tolerance_of(decl: OperatorDecl, dtype: str) -> Tolerance:
     """How far a result of *dtype* may be from the reference: the manifest's word, or the default."""
-    return decl.tolerance.get(dtype, _DEFAULT_TOLERANCE.get(dtype, _EXACT))
+    return decl.tolerance.get(dtype, _DEFAULT_TOLERANCE.get(dtype, Tolerance(0.0, 0.0)))
 
 
 def find_difference(
@@ -135,11 +134,8 @@ class _Comparison:
             return None
         kept = _COMPLEX if dtype in _COMPLEX else (*_FLOATS, *_COMPLEX)
         given = [d if kept is _COMPLEX else _FLOAT_OF.get(d, d) for d in self._given if d in kept]
-        if len(set(given)) == 1:
-            wrong = dtype not in given
-        else:
-            wrong = _rank(dtype) > _rank(_coarsest(given, "float32" if kept is not _COMPLEX else "complex64"))
-        if not wrong:
+        coarsest = _coarsest(given, "complex64" if kept is _COMPLEX else "float32")
+        if dtype in given or (len(set(given)) != 1 and _rank(dtype) <= _rank(coarsest)):
             return None
         if not given:
             return Difference(fact, _KEEP.format("the reference's"))
@@ -175,10 +171,7 @@ def _kind(dtype: str) -> str:
 def _kind_of_number(value: Any) -> str:
     """``int``, ``float``, …; empty for what is no number."""
     plain = value.item() if isinstance(value, np.generic) else value
-    for number in (bool, int, float, complex):
-        if isinstance(plain, number):
-            return number.__name__
-    return ""
+    return next((n.__name__ for n in (bool, int, float, complex) if isinstance(plain, n)), "")
 
 
 def _equal(actual: Any, expected: Any) -> bool:

@@ -23,7 +23,7 @@ class SkippedCheck:
     """A check of one kernel that could not be made here, and why.
 
     Args:
-        stage: ``static``, ``bind`` or ``run``.
+        stage: ``static``, ``bind``, ``run`` or ``compare``.
     """
 
     operator: str
@@ -96,15 +96,19 @@ def validate(
     if loaded.own:  # such a manifest is not registered, so there is nothing to bind its kernels to
         validation.left_out = "the manifest has findings"
     else:
-        checking = _Checking(validation, faulty, link_manifest(loaded.manifest).kernels())
+        kernels = link_manifest(loaded.manifest).kernels()
         if static:
             validation.left_out = "not asked for (--static)"
-            checking.not_run = [
-                _skipped(*k, "bind", "only the sources were checked") for k in checking.kernels
-            ]
+            not_run = [_skipped(*kernel, "bind", "only the sources were checked") for kernel in kernels]
         else:
-            checking.run(fingerprint(loaded.manifest), run, timeout_s, seed, begins)
-        validation.diagnostics += checking.missing(require)
+            checking = _Checking(validation, faulty, kernels, run)
+            checking.check_all(fingerprint(loaded.manifest), timeout_s, seed, begins)
+            not_run = [skipped for skipped in validation.skipped if skipped.stage in ("bind", "run")]
+        declared = {variant.kernel.dispatch_key for _, variant in kernels}
+        for key in dict.fromkeys(require):
+            missed = [skipped for skipped in not_run if skipped.dispatch_key == key]
+            if missed or key not in declared:
+                validation.diagnostics.append(_required(key, missed))
     validation.diagnostics = in_order(validation.diagnostics)  # each once: all kernels share a reference
     return validation
 
@@ -141,21 +145,21 @@ def _places(kernel: KernelDecl) -> set[str]:
     return {str(entry.span) for entry in (kernel.entry_point, kernel.cache) if entry is not None}
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Checking:
-    """The stages that import: kernels are bound, and run, in child processes."""
+    """The stages that import: kernels are bound and, where *run*, compared with the reference."""
 
     validation: Validation
     faulty: set[str]
     kernels: list[tuple[LinkedOperator, Variant]]
-    not_run: list[SkippedCheck] = field(default_factory=list)
+    run: bool
 
-    def run(
-        self, before: Mapping[str, str], run: bool, timeout_s: float, seed: int, begins: Callable[[str], None]
+    def check_all(
+        self, before: Mapping[str, str], timeout_s: float, seed: int, begins: Callable[[str], None]
     ) -> None:
-        """Bind what can be bound here and, where *run*, compare it with the reference."""
+        """Do so in child processes, for what can be bound here."""
         places = [place for place in range(len(self.kernels)) if self._may_bind(place)]
-        reasons = {place: self._why_not_run(place, run) for place in places}
+        reasons = {place: self._why_not_run(*self.kernels[place]) for place in places}
         job = {
             "registry": str(self.validation.registry),
             "fingerprint": before,
@@ -173,27 +177,17 @@ class _Checking:
             else:
                 self._take(place, answer, reasons[place])
 
-    def missing(self, require: Sequence[str]) -> list[Diagnostic]:
-        """A finding for each required key of which a kernel was not run."""
-        declared = {variant.kernel.dispatch_key for _, variant in self.kernels}
-        missed = {key: [s for s in self.not_run if s.dispatch_key == key] for key in require}
-        return [_required(key, missed[key]) for key in missed if missed[key] or key not in declared]
-
     def _may_bind(self, place: int) -> bool:
         _, variant = self.kernels[place]
-        if self.faulty & _places(variant.kernel):
-            self._skip(place, "bind", "its source has findings")
-        elif variant.missing:
-            self._skip(place, "bind", variant.reason)
-        else:
-            return True
-        return False
+        is_faulty = bool(self.faulty & _places(variant.kernel))
+        if is_faulty or variant.missing:
+            self._skip(place, "bind", "its source has findings" if is_faulty else variant.reason)
+        return not is_faulty and not variant.missing
 
-    def _why_not_run(self, place: int, run: bool) -> str:
-        linked, variant = self.kernels[place]
+    def _why_not_run(self, linked: LinkedOperator, variant: Variant) -> str:
         if not variant.kernel.device.available:
             return variant.kernel.device.reason
-        if not run:
+        if not self.run:
             return "not asked for (--no-run)"
         is_faulty = str(linked.decl.name) in self.faulty
         return "the operator's reference or cases have findings" if is_faulty else ""
@@ -212,15 +206,11 @@ class _Checking:
             self._skip(place, "run", reason or none)
             return
         validation.run += 1
-        linked, variant = self.kernels[place]
-        if linked.decl.reference is None:
-            reason = "the operator has no reference to compare with"
-            validation.skipped.append(_skipped(linked, variant, "compare", reason))
+        if self.kernels[place][0].decl.reference is None:
+            self._skip(place, "compare", "the operator has no reference to compare with")
 
     def _skip(self, place: int, stage: str, reason: str) -> None:
-        skipped = _skipped(*self.kernels[place], stage, reason)
-        self.validation.skipped.append(skipped)
-        self.not_run.append(skipped)
+        self.validation.skipped.append(_skipped(*self.kernels[place], stage, reason))
 
 
 def _skipped(linked: LinkedOperator, variant: Variant, stage: str, reason: str) -> SkippedCheck:
