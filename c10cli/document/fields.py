@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from c10cli.document.nodes import REFUSED, Document
@@ -60,6 +61,7 @@ class Fields:
         Args:
             elsewhere: fields of other mappings that are easily put here, each with where it belongs.
         """
+        self._say_whose(mapping, owner)
         given = set(mapping)
         for name in [name for name in mapping if name not in known]:
             notes = tuple(where for field, where in elsewhere if field == name)
@@ -68,6 +70,12 @@ class Fields:
         for name in required:
             if name not in given:
                 self.report("C10E105", f"field `{name}` of {owner} is missing", self.document.span(mapping))
+
+    def _say_whose(self, mapping: Mapping | None, owner: str) -> None:
+        """Say in the findings of repeated keys of *mapping* that they are *owner*'s."""
+        for index in self.document.repeats.get(id(mapping), ()):
+            found = self.document.findings[index]
+            self.findings[index] = replace(found, message=f"{found.message} in {owner}")
 
     def unknown(
         self, code: str, what: str, name: str, known: Names, table: Mapping, notes: Texts = (), help: str = ""
@@ -91,6 +99,7 @@ class Fields:
     def mapping(self, container: Any, key: str | int, what: str) -> Mapping | None:
         """The mapping at *key*."""
         value: Mapping | None = self.read(container, key, what, "a mapping", dict)
+        self._say_whose(value, what)
         return value
 
     def items(self, container: Any, key: str | int, what: str) -> list[Any] | None:

@@ -36,7 +36,7 @@ class Document:
     ``value`` is `REFUSED` where nothing could be built.
     """
 
-    __slots__ = ("_lines", "file", "findings", "places", "text", "value")
+    __slots__ = ("_lines", "file", "findings", "places", "repeats", "text", "value")
 
     def __init__(self, file: str, text: str = "") -> None:
         self.file = file
@@ -46,6 +46,8 @@ class Document:
         # By id of the container: its place, the places of its entries, and itself, which
         # keeps the id from being used again.
         self.places: dict[int, tuple[Place, Any, object]] = {}
+        # By id of a mapping, which of the findings are of its repeated keys.
+        self.repeats: dict[int, list[int]] = {}
         self._lines: list[str] = []
 
     def span(self, container: object, key: Key | None = None, part: Part = "value") -> Span:

@@ -174,6 +174,7 @@ class _Builder:
             if type(key) is not str or (key == "<<" and place[4] == PLAIN):
                 self._refuse_key(place, key)
             elif key in found:
+                self.document.repeats.setdefault(id(found), []).append(len(self.document.findings))
                 self._repeated(key, places[key][0], place)
             else:
                 found[key] = frame.values[index + 1]

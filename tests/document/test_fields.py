@@ -69,6 +69,17 @@ def test_names_are_checked_against_those_known():
     assert fields.findings[0].notes == ("known here: `name`, `summary`, `schema`",)
 
 
+def test_a_repeated_key_is_told_with_the_mapping_that_has_it():
+    fields, root = fields_of("a: 1\nb: {c: 1, c: 2}\na: 3\nd: {e: 1, e: 2}\n")
+    fields.check_names(root, "`op`", ("a", "b", "d"))
+    fields.mapping(root, "b", "`b` of `op`")
+    assert concise(fields) == [
+        "f:2:11: error[C10E103] key `c` is given twice in `b` of `op`",
+        "f:4:11: error[C10E103] key `e` is given twice",
+        "f:3:1: error[C10E103] key `a` is given twice in `op`",
+    ]
+
+
 def test_a_misspelt_field_that_is_required_is_one_finding():
     fields, root = fields_of("shcema: x\n")
     fields.check_names(root, "`op`", ("schema", "summary"), required=("schema",))

@@ -177,7 +177,7 @@ def test_a_schema_with_any_tensor_is_taken(tmp_path, argument):
         ("cost: {byte: x}\n", "C10E104", 4, 12, "field `byte` of the cost of `c10::f` is unknown"),
         ("cost: {bytes: [1]}\n", "C10E106", 4, 19, "must be an expression, not a list"),
         ("kernel: a:f\n", "C10E104", 4, 5, "field `kernel` of `c10::f` is unknown"),
-        ("schema: x\n", "C10E103", 4, 5, "key `schema` is given twice"),
+        ("schema: x\n", "C10E103", 4, 5, "key `schema` is given twice in `c10::f`"),
     ],
 )
 def test_each_fault_is_one_finding_at_its_place(tmp_path, fields, code, line, column, words):

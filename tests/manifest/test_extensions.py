@@ -174,7 +174,7 @@ TO_NAME = "write the name alone: the schema stands where the operator is defined
         ),
         (
             "  - {operator: t::f, kernels: {CPU: k.py:g}, override: {CPU: x, CPU: y}}",
-            ("C10E103", "CPU", "key `CPU` is given twice", "remove one"),
+            ("C10E103", "CPU", "key `CPU` is given twice in `override` of `t::f`", "remove one"),
         ),
         (
             "  - {operator: t::f, kernels: {Cuda: k.py:f}}",
@@ -191,7 +191,7 @@ TO_NAME = "write the name alone: the schema stands where the operator is defined
         ),
         (
             "  - {operator: t::f, cases: [{name: a, inputs: {x: 1, x: 2}}]}",
-            ("C10E103", "x", "key `x` is given twice", "remove one"),
+            ("C10E103", "x", "key `x` is given twice in `inputs` of case `a` of `t::f`", "remove one"),
         ),
     ],
 )

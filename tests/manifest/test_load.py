@@ -73,7 +73,7 @@ def test_eleven_faults_are_reported_in_one_run_in_order_of_position(tmp_path):
         "manifest version must be the integer 1, not the integer 2",
         "field `owner` of the manifest is unknown",
         "unknown type `Tensr` in the schema of `c10::relu`",
-        "key `CPU` is given twice",
+        "key `CPU` is given twice in `kernels` of `c10::relu`",
         "dispatch key `Cuda` of `c10::relu` is unknown",
         "entry point `../gelu.py:gelu` leaves the folder of the manifest",
         "field `sumary` of `c10::gelu` is unknown",
