@@ -78,18 +78,6 @@ class Calling:
             number of arguments and returns.
     """
 
-    __slots__ = (
-        "_apply",
-        "_dispatch",
-        "_inputs",
-        "_keywords",
-        "_lists",
-        "_outputs",
-        "_plain",
-        "_position",
-        "schema",
-    )
-
     def __init__(self, schema: FunctionSchema) -> None:
         fault = check_can_dispatch(schema)
         if fault is not None:

@@ -6,7 +6,7 @@ For tests, so in plain code: some 10 µs for two small arrays.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
@@ -75,7 +75,8 @@ def checked_function(schema: FunctionSchema, kernel: str, function: Function, pl
     """*function*, in schema form, with the signature of *schema*, and every call checked."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        values = bind_checked(schema, args, kwargs)
+        values = list(schema.bind(args, kwargs, is_tensor=is_tensor).values())
+        check_keys(schema, values)
         return as_declared(call_watched(schema, kernel, function, values, place))
 
     return call
@@ -84,17 +85,6 @@ def checked_function(schema: FunctionSchema, kernel: str, function: Function, pl
 def as_declared(returns: tuple[Any, ...]) -> Any:
     """Checked *returns* as a call gives them: one is the value, several are a tuple, none is None."""
     return returns[0] if len(returns) == 1 else returns or None
-
-
-def bind_checked(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The values of all arguments, in schema order, converted, and with their keys checked.
-
-    Raises:
-        ArgumentError: C10E404, C10E405, C10E406.
-    """
-    values = list(schema.bind(args, kwargs, is_tensor=is_tensor).values())
-    check_keys(schema, values)
-    return values
 
 
 # A sparse tensor and a dense one may be arguments of one call.

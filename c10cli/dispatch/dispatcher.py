@@ -27,6 +27,7 @@ from c10cli.dispatch.kernel import (
 from c10cli.dispatch.names import select_name
 from c10cli.dispatch.operator import Operator, SchemaSays, Unique
 from c10cli.dispatch.stack import Stack
+from c10cli.errors import counted
 from c10cli.schema.model import FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_schema
 
@@ -295,7 +296,7 @@ class Dispatcher(Unique):
 
     def __repr__(self) -> str:
         checked = "checked " if self.checked else ""
-        return f"<{checked}Dispatcher of {len(self._operators)} operators>"
+        return f"<{checked}Dispatcher of {counted(len(self._operators), 'operator')}>"
 
     def on_rollback(self, step: Callable[[], object]) -> None:
         """Do *step* if the transaction that is open now fails; for those who hold the lock `writing`."""
@@ -352,7 +353,7 @@ tensor_types.on_change(_refresh_all)
 def _after_fork() -> None:
     global _listing
     _listing = threading.RLock()
-    Operator.renew_lock()
+    Operator.publishing = threading.RLock()
     for dispatcher in list(_dispatchers):
         dispatcher.after_fork()
 

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.tensor_types import is_tensor
 from c10cli.dispatch.calling import Calling
-from c10cli.dispatch.checked import as_declared, bind_checked, call_watched
+from c10cli.dispatch.checked import as_declared, call_watched, check_keys
 from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import OpKernel
@@ -68,7 +69,7 @@ class Operator(Unique):
 
     # Held for the two steps of a publication, by whoever makes one, and no
     # other lock is taken meanwhile; reentrant for finalizers that register.
-    _publishing: ClassVar[threading.RLock] = threading.RLock()
+    publishing: ClassVar[threading.RLock] = threading.RLock()
 
     def __init__(self, schema: FunctionSchema, site: str, *, checked: bool) -> None:
         self.schema = schema
@@ -89,7 +90,8 @@ class Operator(Unique):
 
         def call(*args: Any, **kwargs: Any) -> Any:
             table = self.table()  # staleness explains more than a missing argument
-            values = bind_checked(self.schema, args, kwargs)
+            values = list(self.schema.bind(args, kwargs, is_tensor=is_tensor).values())
+            check_keys(self.schema, values)
             entry = table.entry_for(self._calling.key_tensor_of(values))
             kernel, function = entry.bound(self.schema), table.function_of(entry)
             return as_declared(call_watched(self.schema, kernel.name, function, values, kernel.place))
@@ -178,7 +180,7 @@ class Operator(Unique):
 
     def publish(self, table: DispatchTable) -> None:
         """Make *table* the one in use; for the dispatcher, under its lock."""
-        with self._publishing:
+        with self.publishing:
             self._table = table
             self._swap(table.by_type)
 
@@ -187,13 +189,8 @@ class Operator(Unique):
 
         A lookup that began before writes what it learns to the table it began with.
         """
-        with self._publishing:
+        with self.publishing:
             self.publish(self._table.renewed())
-
-    @staticmethod
-    def renew_lock() -> None:
-        """Forget who is publishing; for a forked child."""
-        Operator._publishing = threading.RLock()
 
     def calling(self) -> Calling:
         """How this operator is called; for building tables."""

@@ -55,7 +55,7 @@ READERS = {
 
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 def test_a_reader_waits_for_no_writer(op, x, read):
-    with op.dispatcher.transaction(), OperatorHandle._publishing:
+    with op.dispatcher.transaction(), OperatorHandle.publishing:
         assert in_thread(lambda: read(op, x))(PATIENCE_S)
 
 

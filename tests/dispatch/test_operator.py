@@ -1,7 +1,12 @@
+import inspect
+
 import pytest
 
 from c10cli.arrays.tensor_types import register_tensor_type
+from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
+from c10cli.dispatch.registration import OpSchemaRegistrar
 from c10cli.errors import ArgumentError, KernelError, NoKernelError, StaleHandleError
+from c10cli.schema.parser import parse_schema
 
 SCHEMA = "t::f(Tensor x, int i=1) -> int"
 
@@ -173,3 +178,42 @@ def test_a_kernels_own_type_error_is_not_replaced_by_one_of_its_arguments(dispat
         op(x, NotIterable())
     with pytest.raises(ArgumentError, match="missing argument `x`"):
         op(values=NotIterable())
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_tools_see_the_schema_in_a_handle_and_the_class_in_its_class(checked):
+    op = Dispatcher(checked=checked).register_schema(
+        "t::f(Tensor x, int i=1, *, int[] s=[2], Tensor? o=None) -> Tensor"
+    )
+    assert str(inspect.signature(op)) == "(x, i=1, *, s=[2], o=None)"
+    kinds = [parameter.kind.name for parameter in inspect.signature(op).parameters.values()]
+    assert kinds == ["POSITIONAL_OR_KEYWORD"] * 2 + ["KEYWORD_ONLY"] * 2
+    assert op.__doc__ == inspect.getdoc(op) == str(op.schema)
+    assert OperatorHandle.__doc__.startswith("One registered operator")
+    assert inspect.getdoc(OperatorHandle).startswith("One registered operator")
+    assert "dispatcher" in inspect.signature(OperatorHandle).parameters
+    assert {"call", "lookup", "schema"} <= set(dir(op))
+
+
+def test_the_signature_of_arguments_that_python_has_words_for_is_open(dispatcher):
+    schema = parse_schema("t::f(Tensor x, int from) -> Tensor", "torch")
+    assert str(inspect.signature(dispatcher.register_schema(schema))) == "(*args, **kwargs)"
+
+
+def test_what_is_registered_shows_itself_on_one_line(dispatcher, op, x):
+    other = OpSchemaRegistrar("t::o(Tensor x) -> int", dispatcher)
+    registrar = dispatcher.register_kernel(op, "CUDA", int)
+    shown = [
+        repr(value)
+        for value in (op, op.lookup(x), op.table(), registrar, other, other.op.table(), dispatcher)
+    ]
+    assert shown == [
+        "<OperatorHandle t::f>",
+        "<OpKernel op.<locals>.<lambda> of t::f at CPU[1]>",
+        "<DispatchTable of t::f: CPU[1], CUDA[2]>",
+        "<KernelRegistrar of int for t::f at CUDA[2]>",
+        "<OpSchemaRegistrar of t::o>",
+        "<DispatchTable of t::o: no kernels>",
+        "<Dispatcher of 2 operators>",
+    ]
+    assert repr(Dispatcher(checked=True)) == "<checked Dispatcher of 0 operators>"
