@@ -303,8 +303,6 @@ def test_a_held_kernel_of_the_schemas_signature_adds_nothing(benchmark):
 
 
 @KINDS
-@pytest.mark.parametrize("peer", ["torch.library.Library", "torch.library.custom_op"])
-def test_a_checked_call_adds_less_than_an_operator_of_torch(benchmark, kind, peer, needs):
-    needs("torch")
+def test_a_checked_call_of_two_small_arrays_adds_at_most_what_forty_lookups_cost(benchmark, kind):
     drive(benchmark, kind, "op.call(...), checked, NumPy")
-    assert is_at_most(1, kind, "op.call(...), checked, NumPy", peer)
+    assert is_at_most(40, kind, "op.call(...), checked, NumPy", "op.lookup(...)")
