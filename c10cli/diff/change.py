@@ -10,12 +10,10 @@ class SchemaChange:
     """One change between two schemas of an operator.
 
     Args:
-        what: the kind of change, one of `c10cli.schema.differences.CHANGE_KINDS`.
+        what: the kind, one of `c10cli.schema.differences.CHANGE_KINDS`.
         where: what has changed, such as ``argument 1 `alpha```.
-        message: the change in words.
         backward: whether calls written for the old schema go on to work.
         forward: whether calls written for the new schema work with the old one.
-        why: the reason of the verdict.
         todo: what to do instead, where callers break.
         subject: the argument's or return's name; empty where it has none.
         old_span: its place in the text of the old schema.

@@ -84,22 +84,18 @@ class _Arguments:
     def _pair_places(self) -> set[int]:
         """Pair what has another name but the same place and type: it was renamed."""
         taken = set(self.pairs.values())
-        at_place = {self.new_place(j): j for j in range(len(self.new.arguments)) if j not in taken}
+        at_place = {
+            (_place(j, self.new_out), plain_type(new.type), new.N): j
+            for j, new in enumerate(self.new.arguments)
+            if j not in taken
+        }
         renamed = set()
-        for i, argument in enumerate(self.old.arguments):
-            j = at_place.get(self.old_place(i))
-            if i not in self.pairs and j is not None and _same_type(argument, self.new.arguments[j]):
+        for i, old in enumerate(self.old.arguments):
+            j = at_place.get((_place(i, self.old_out), plain_type(old.type), old.N))
+            if i not in self.pairs and j is not None:
                 self.pairs[i] = j
                 renamed.add(i)
         return renamed
-
-    def old_place(self, i: int) -> tuple[bool, int]:
-        """Whether old argument *i* is in the part of the out arguments, and where in its part."""
-        return i >= self.old_out, i - self.old_out if i >= self.old_out else i
-
-    def new_place(self, j: int) -> tuple[bool, int]:
-        """The same of new argument *j*."""
-        return j >= self.new_out, j - self.new_out if j >= self.new_out else j
 
     def compare(self) -> Iterator[SchemaChange]:
         """The changes, in the order of the new arguments, what is gone last."""
@@ -125,7 +121,9 @@ class _Arguments:
                 why = "stacks and stored calls hold all arguments in schema order"
             found.append(_break("argument-moved", message, why, "keep the order of the arguments"))
         if old.kwarg_only != new.kwarg_only:
-            found.append(_keyword_only(new, changes_part=self.old_place(i)[0] != self.new_place(j)[0]))
+            found.append(
+                _keyword_only(new, changes_part=_place(i, self.old_out)[0] != _place(j, self.new_out)[0])
+            )
         # `repr`, because 1, 1.0 and True are three defaults.
         if (old.has_default, repr(old.default)) != (new.has_default, repr(new.default)):
             found.append(_changed_default(old, new))
@@ -135,7 +133,7 @@ class _Arguments:
     def _added(self, j: int) -> SchemaChange:
         argument = self.new.arguments[j]
         name, has_default = argument.name, argument.has_default
-        is_out, place = self.new_place(j)
+        is_out, place = _place(j, self.new_out)
         size = len(self.old.arguments) - self.old_out if is_out else self.old_out
         # Behind an out argument, what was none of the out arguments has become one of them.
         moves = place < size or (is_out and any(k > j and i < self.old_out for i, k in self.pairs.items()))
@@ -164,7 +162,7 @@ class _Arguments:
 
     def _removed(self, i: int) -> SchemaChange:
         argument = self.old.arguments[i]
-        is_out, place = self.old_place(i)
+        is_out, place = _place(i, self.old_out)
         was_last = not is_out and place >= self.new_out
         why = f"calls that pass `{argument.name}` are refused"
         if was_last and not argument.has_default:
@@ -180,6 +178,11 @@ class _Arguments:
         was = None if i is None else self.old.arguments[i]
         now = None if j is None else self.new.arguments[j]
         return _at(change, f"argument {i if j is None else j}", self.old, was, self.new, now)
+
+
+def _place(index: int, first_out: int) -> tuple[bool, int]:
+    """Whether argument *index* is in the part of the out arguments, and where in its part."""
+    return index >= first_out, index - first_out if index >= first_out else index
 
 
 def _break(what: str, message: str, why: str, todo: str) -> SchemaChange:
@@ -266,10 +269,6 @@ def _changed_type(kind: str, old: Type, new: Type) -> SchemaChange:
         why += "; torch does not look at returns here and calls every such change forward compatible"
     todo = "" if backward else f"keep `{old}`, or {_OVERLOAD}"
     return SchemaChange(f"{kind}-type", "", message, backward, forward, why, todo)
-
-
-def _same_type(old: Argument, new: Argument) -> bool:
-    return plain_type(old.type) == plain_type(new.type) and old.N == new.N
 
 
 def _first_out(schema: FunctionSchema) -> int:

@@ -52,11 +52,7 @@ class DeclaredOperator:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The operators of one side by their full names.
-
-    Args:
-        waivers: those for operators that are gone; the others are with their operators.
-    """
+    """The operators of one side by their full names, and the waivers for those that are gone."""
 
     operators: Mapping[str, DeclaredOperator]
     waivers: tuple[Waiver, ...] = ()
@@ -110,11 +106,9 @@ def _reader(text: str) -> tuple[ReadDocument, Path]:
 def _read_from_git(name: str) -> Document:
     """The document that git has as *name*; a fault is a finding of it."""
     message = f"`{name}` is no file that exists"
-    environment = {**os.environ, "LC_ALL": "C"}
+    words, environment = ["git", "show", "--end-of-options", name], {**os.environ, "LC_ALL": "C"}
     try:
-        done = subprocess.run(
-            ["git", "show", "--end-of-options", name], capture_output=True, check=False, env=environment
-        )
+        done = subprocess.run(words, capture_output=True, check=False, env=environment)
     except (OSError, ValueError) as error:
         reason = "git is not installed" if isinstance(error, FileNotFoundError) else str(error)
         return _without_value(name, f"{message}, and {reason}")

@@ -113,7 +113,13 @@ def convert_argument(
     if not isinstance(inner, ListType) or (value is None and inner is not t):
         return convert(value, t, is_tensor)
     if size is not None and not is_sequence(value):
-        return [_repeated(value, t, inner.element, size, is_tensor)] * size
+        if size > _MAX_REPEATED:
+            raise Mismatch(value, f"a list of {size} items")
+        try:
+            return [convert(value, inner.element, is_tensor)] * size
+        except Mismatch as mismatch:
+            expected = f"{spelled(t, size)} or one {inner.element} for all items"
+            raise Mismatch(mismatch.value, expected) from None
     items = convert(value, inner, is_tensor)
     assert isinstance(items, list)
     if size is not None and sizes is not None and len(items) not in sizes:
@@ -121,16 +127,6 @@ def convert_argument(
     if is_written and not isinstance(value, list):
         raise Mismatch(value, "a list, because it is written")
     return value if is_written else items
-
-
-def _repeated(value: object, t: Type, element: Type, size: int, is_tensor: IsTensor) -> object:
-    try:
-        item = convert(value, element, is_tensor)
-    except Mismatch as mismatch:
-        raise Mismatch(mismatch.value, f"{spelled(t, size)} or one {element} for all items") from None
-    if size > _MAX_REPEATED:
-        raise Mismatch(value, f"a list of {size} items")
-    return item
 
 
 def convert(value: object, t: Type, is_tensor: IsTensor) -> object:

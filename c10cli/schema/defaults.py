@@ -77,7 +77,6 @@ _BY_NUMBER: Final[Mapping[Type, Mapping[object, str]]] = {
     for t, numbers in ((SCALAR_TYPE, SCALAR_TYPE_NUMBERS), (LAYOUT, LAYOUTS), (MEMORY_FORMAT, MEMORY_FORMATS))
 }
 _WRITE_INSTEAD = {"null": "None", "none": "None", "nullptr": "None", "true": "True", "false": "False"}
-_NO_FIT: Final = object()
 
 _TORCH_NONE_ONLY = (TENSOR, BaseType("Generator"), BaseType("Quantizer"))
 _TORCH_ELEMENTS: dict[Type, type] = {
@@ -141,23 +140,22 @@ def _fit(lexer: Lexer, c: Constant, t: Type) -> object:
     """The value of *c* as one of type *t*."""
     if isinstance(t, OptionalType):
         return None if c.value is None else _fit(lexer, c, t.element)
-    value = _value(c, t) if t in _EXPECTED else _NO_FIT
-    if value is _NO_FIT:
+    try:
+        return _value(c, t)
+    except (KeyError, Mismatch):
         _refuse(lexer, c, t)
-    return value
 
 
 def _value(c: Constant, t: Type) -> object:
     if c.kind is WORD:
-        return _WORDS.get(t, {}).get(str(c.value), _NO_FIT)
+        return _WORDS[t][str(c.value)]
+    if t not in _EXPECTED:  # `Any` takes anything, but has no default
+        raise KeyError(t)
     if t in _BY_NUMBER:
-        return _BY_NUMBER[t].get(c.value, _NO_FIT) if type(c.value) is int else _NO_FIT
+        return _BY_NUMBER[t][c.value if type(c.value) is int else None]
     # An int that a float does not hold exactly is no argument, but may be a default.
     is_real = t in (FLOAT, COMPLEX) and type(c.value) is int
-    try:
-        value = convert(float(c.value) if is_real else c.value, t, lambda value: False)  # type: ignore[arg-type]
-    except Mismatch:
-        return _NO_FIT
+    value = convert(float(c.value) if is_real else c.value, t, lambda value: False)  # type: ignore[arg-type]
     return _as_complex(value) if t == COMPLEX else value
 
 
@@ -185,10 +183,8 @@ def _refuse(lexer: Lexer, c: Constant, t: Type, expected: str = "") -> NoReturn:
 def _torch_default(lexer: Lexer, t: Type, size: int | None) -> object:
     if isinstance(t, ListType):
         return _torch_list(lexer, t.element, size)
-    start, end = lexer.start, lexer.end
-    has_default = t in _EXPECTED or t in _TORCH_NONE_ONLY or isinstance(t, OptionalType)
-    if not has_default:
-        lexer.fail("C10E205", f"`{clip(str(t))}` cannot have a default", start, end)
+    if not (t in _EXPECTED or t in _TORCH_NONE_ONLY or isinstance(t, OptionalType)):
+        lexer.fail("C10E205", f"`{clip(str(t))}` cannot have a default", lexer.start, lexer.end)
     constant = read_constant(lexer, strict=False)
     if t in _TORCH_NONE_ONLY and constant.value is not None:
         _refuse(lexer, constant, t)
@@ -201,7 +197,10 @@ def _torch_value(lexer: Lexer, c: Constant, t: Type) -> object:
     inner = t.element if isinstance(t, OptionalType) else t
     value = c.value
     if c.kind is WORD:
-        value = _torch_word(lexer, c, inner)
+        known = SCALAR_TYPE_NUMBERS.get(SCALAR_TYPES.get(str(value), "")) if inner == SCALAR_TYPE else None
+        value = TORCH_WORDS.get(str(value), known)
+        if value is None:
+            _refuse(lexer, c, inner)
     elif c.kind is STRING and inner in _BY_NUMBER:
         _refuse(lexer, c, inner)
     if t == COMPLEX and type(value) in (int, float):
@@ -211,15 +210,6 @@ def _torch_value(lexer: Lexer, c: Constant, t: Type) -> object:
     if type(value) is int and value not in INT64:
         _refuse(lexer, c, inner, _EXPECTED[INT])
     return value
-
-
-def _torch_word(lexer: Lexer, c: Constant, t: Type) -> int:
-    word = str(c.value)
-    if word in TORCH_WORDS:
-        return TORCH_WORDS[word]
-    if t == SCALAR_TYPE and word in SCALAR_TYPES:
-        return SCALAR_TYPE_NUMBERS[SCALAR_TYPES[word]]
-    return _refuse(lexer, c, t)
 
 
 def _torch_list(lexer: Lexer, element: Type, size: int | None) -> tuple[object, ...]:

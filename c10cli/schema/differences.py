@@ -7,25 +7,13 @@ from typing import Final
 
 from c10cli.schema.model import Argument, FunctionSchema
 
+_KINDS = """
+    name vararg argument-added argument-removed argument-renamed argument-moved argument-type argument-size
+    argument-alias argument-default argument-keyword-only return-count return-name return-type return-size
+    return-alias
+"""
 # What `c10 diff` tells apart, and what a manifest may waive.
-CHANGE_KINDS: Final = (
-    "name",
-    "vararg",
-    "argument-added",
-    "argument-removed",
-    "argument-renamed",
-    "argument-moved",
-    "argument-type",
-    "argument-size",
-    "argument-alias",
-    "argument-default",
-    "argument-keyword-only",
-    "return-count",
-    "return-name",
-    "return-type",
-    "return-size",
-    "return-alias",
-)
+CHANGE_KINDS: Final = tuple(_KINDS.split())
 
 
 def schema_differences(first: FunctionSchema, second: FunctionSchema) -> list[str]:
@@ -42,10 +30,9 @@ def schema_differences(first: FunctionSchema, second: FunctionSchema) -> list[st
         ("argument", first.arguments, second.arguments),
         ("return", first.returns, second.returns),
     ):
-        for index, (one, other) in enumerate(zip_longest(map(_shown, left), map(_shown, right))):
+        for index, (one, other) in enumerate(zip_longest(map(_shown, left), map(_shown, right), fillvalue="absent")):
             if one != other:
-                was, now = one or "absent", other or "absent"
-                found.append(f"{kind} {index} is {was} in the first and {now} in the second")
+                found.append(f"{kind} {index} is {one} in the first and {other} in the second")
     return found or [f"the first is `{first}` and the second `{second}`"]
 
 

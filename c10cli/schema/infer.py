@@ -125,8 +125,7 @@ def infer_schema(
         if parsed != schema:
             _refuse("C10E205", f"`{parsed}` is all that can be written of its schema", "change the defaults")
     except SchemaError as error:
-        found = replace(error.diagnostics[0], span=None, place=f"function {shown}")
-        raise SchemaError(found) from error
+        raise SchemaError(replace(error.diagnostics[0], span=None, place=f"function {shown}")) from error
     return parsed
 
 
@@ -174,13 +173,17 @@ def _type(annotation: object, what: str) -> Type:
 
 def _default(value: object, t: Type, what: str) -> object:
     try:
-        found = convert(value, t, lambda value: False)
+        return _written_value(convert(value, t, lambda value: False))
     except Mismatch as mismatch:
         message = f"the default of {what} must be {mismatch.expected}, not {describe(mismatch.value)}"
         _refuse("C10E205", message, "make None the default, and fill it in inside the function")
-    if isinstance(found, complex):
-        return found + 0.0  # without the sign of a zero, which no text has
-    return tuple(found) if isinstance(found, list) else found
+
+
+def _written_value(value: object) -> object:
+    """*value* as a text gives it back: lists as tuples, a complex number without the sign of a zero."""
+    if isinstance(value, list):
+        return tuple(map(_written_value, value))
+    return value + 0.0 if isinstance(value, complex) else value
 
 
 def _returns(annotation: object) -> tuple[Argument, ...]:

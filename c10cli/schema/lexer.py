@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from c10cli.errors import Diagnostic, SchemaError, Span
 
@@ -44,8 +44,6 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KINDS = ("", WORD, "", NUMBER, STRING, NEWLINE, END, BAD)
-_OPENING = frozenset("([")
-_CLOSING = frozenset(")]")
 
 
 class Lexer:
@@ -85,9 +83,9 @@ class Lexer:
     def _classify(self, group: int, word: str) -> None:
         if group == 2:
             self.kind = word
-            if word in _OPENING:
+            if word in "([":
                 self.depth += 1
-            elif word in _CLOSING and self.depth:
+            elif word in ")]" and self.depth:
                 self.depth -= 1
         else:
             self.kind = KEYWORD if group == 1 and word in KEYWORDS else _KINDS[group]
@@ -117,20 +115,9 @@ class Lexer:
             more = {**more, "help": hint}
         self.fail(code, message, self.start, self.end, **more)
 
-    def fail(
-        self,
-        code: str,
-        message: str,
-        start: int,
-        end: int,
-        *,
-        label: str = "",
-        help: str = "",
-        note: str = "",
-    ) -> NoReturn:
-        """Raise a `SchemaError` with the one *message* about ``text[start:end]``."""
-        notes = (note,) if note else ()
-        diagnostic = Diagnostic(code, message, self.span(start, end), label=label, notes=notes, help=help)
+    def fail(self, code: str, message: str, start: int, end: int, **more: Any) -> NoReturn:
+        """Raise a `SchemaError` about ``text[start:end]``, with *more* of what a `Diagnostic` has."""
+        diagnostic = Diagnostic(code, message, self.span(start, end), **more)
         raise SchemaError(diagnostic, text=self.text, start=start, end=end)
 
     def span(self, start: int, end: int) -> Span:
@@ -147,12 +134,9 @@ _BAD_HELP = {
     "\u2192": "write the arrow as `->`",
     "\ufeff": "save the text without a byte-order mark",
     "\xa0": "write an ordinary blank",
-    "\u201c": 'write straight quotes, `"`',
-    "\u201d": 'write straight quotes, `"`',
-    "\u2018": "write straight quotes, `'`",
-    "\u2019": "write straight quotes, `'`",
-    '"': "close the string on the same line; a line end inside is written `\\n`",
-    "'": "close the string on the same line; a line end inside is written `\\n`",
+    **dict.fromkeys("\u201c\u201d", 'write straight quotes, `"`'),
+    **dict.fromkeys("\u2018\u2019", "write straight quotes, `'`"),
+    **dict.fromkeys("\"'", "close the string on the same line; a line end inside is written `\\n`"),
     "{": "a schema has no braces; `Dict` takes no default",
     ";": "one text is one schema, without `;`",
 }

@@ -18,7 +18,6 @@ from c10cli.schema.torch_printer import NoSpelling, torch_default, torch_type
 from c10cli.schema.types import INT, LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
 
 Dialect = Literal["strict", "torch"]
-Offsets = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +110,17 @@ class Argument:
         return hash(self._key())
 
     @property
-    def span(self) -> Offsets:
+    def span(self) -> tuple[int, int]:
         """Start and end of the argument in the schema's text."""
         return self.marks[0], self.marks[3]
 
     @property
-    def type_span(self) -> Offsets:
+    def type_span(self) -> tuple[int, int]:
         """Start and end of its type, with size and annotation."""
         return self.marks[0], self.marks[1]
 
     @property
-    def name_span(self) -> Offsets:
+    def name_span(self) -> tuple[int, int]:
         """Start and end of its name; empty at the end where it has none."""
         return self.marks[2], self.marks[2] + len(self.name)
 
@@ -234,10 +233,12 @@ class FunctionSchema:
             arguments = f"argument{'s' * (len(missing) > 1)} {_listed(missing)}"
             self._refuse(f"`{self.name}` is missing {arguments}")
 
-    def _refuse(self, message: str, *, help: str = "") -> NoReturn:
-        notes = (f"declared as `{self}`",)
-        diagnostic = Diagnostic("C10E404", message, place=f"call of {self.name}", notes=notes, help=help)
-        raise ArgumentError(diagnostic, operator=str(self.name))
+    def _refuse(
+        self, message: str, *, code: str = "C10E404", help: str = "", where: str = "", **facts: str
+    ) -> NoReturn:
+        place, notes = f"call of {self.name}{where}", (f"declared as `{self}`",)
+        diagnostic = Diagnostic(code, message, place=place, notes=notes, help=help)
+        raise ArgumentError(diagnostic, operator=str(self.name), **facts) from None
 
     def _value(self, index: int, value: object, is_tensor: IsTensor) -> object:
         argument = self.arguments[index]
@@ -259,14 +260,8 @@ class FunctionSchema:
             if mismatch.where:
                 kind = spelled(argument.type, argument.N)
                 message = f"{must} {kind}: {mismatch.where} is {found}, not {mismatch.expected}"
-            diagnostic = Diagnostic(
-                "C10E405",
-                message,
-                place=f"call of {self.name}, argument {index} `{argument.name}`",
-                notes=(f"declared as `{self}`",),
-                help=mismatch.help(argument.type),
-            )
-            raise ArgumentError(diagnostic, operator=str(self.name), argument=argument.name) from None
+            where, help = f", argument {index} `{argument.name}`", mismatch.help(argument.type)
+            self._refuse(message, code="C10E405", help=help, where=where, argument=argument.name)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -60,23 +60,21 @@ def _check_stars(lexer: Lexer, schema: FunctionSchema, stars: list[int]) -> None
         message = "`*` is given twice among the arguments"
         lexer.fail("C10E207", message, stars[1], stars[1] + 1, help="keep the first one")
     if stars and not (schema.arguments and schema.arguments[-1].kwarg_only):
-        lexer.fail(
-            "C10E207", "no keyword-only argument follows `*`", stars[0], stars[0] + 1, help="remove the `*`"
-        )
+        message = "no keyword-only argument follows `*`"
+        lexer.fail("C10E207", message, stars[0], stars[0] + 1, help="remove the `*`")
 
 
 def _check_names(lexer: Lexer, values: tuple[Argument, ...], what: str) -> None:
     seen: set[str] = set()
     for value in values:
         name = value.name
-        if name in seen:
+        if name and name in seen:
             message = f"the {what} name `{name}` is used twice"
             lexer.fail("C10E206", message, *value.name_span, help=f"rename one of the two {what}s")
         if name in _PYTHON_ONLY and what == "argument":
             message = f"`{name}` is a Python keyword and cannot name an argument"
             lexer.fail("C10E201", message, *value.name_span, help=f"write `{name}_`")
-        if name:
-            seen.add(name)
+        seen.add(name)
 
 
 def _check_aliases(lexer: Lexer, schema: FunctionSchema) -> None:

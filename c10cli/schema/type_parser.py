@@ -9,20 +9,8 @@ from c10cli.errors import did_you_mean
 from c10cli.schema.lexer import END, KEYWORD, NUMBER, WORD, Lexer, clip
 from c10cli.schema.model import AliasInfo
 from c10cli.schema.types import (
-    ANY,
     BASE_TYPES,
-    BOOL,
-    COMPLEX,
-    DEVICE,
-    FLOAT,
-    INT,
-    LAYOUT,
-    MEMORY_FORMAT,
     NONE,
-    SCALAR_TYPE,
-    STR,
-    SYM_INT,
-    TENSOR,
     ClassType,
     DictType,
     GenericType,
@@ -38,10 +26,10 @@ from c10cli.schema.types import (
 # limit, whatever the text: brackets in brackets, and postfixes on one type.
 MAX_DEPTH: Final = 32
 MAX_POSTFIXES: Final = 8
-
 MAX_SIZE: Final = 2**31 - 1
-_KEY_TYPES: tuple[Type, ...] = (INT, SYM_INT, FLOAT, COMPLEX, BOOL, STR, DEVICE, TENSOR, ANY)
-_KEY_TYPES += (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT)  # ints to torch
+# The last three are ints to torch.
+_KEYS = "int SymInt float complex bool str Device Tensor Any ScalarType Layout MemoryFormat"
+_KEY_TYPES = [BASE_TYPES[name] for name in _KEYS.split()]
 _GENERIC = ("Future", "Await", "RRef")
 _CLASS_PATH = ("__torch__", "torch", "classes")
 
@@ -106,9 +94,8 @@ class TypeParser:
         while lexer.kind in ("[", "?"):
             if lexer.kind == "?":
                 if t == NONE:
-                    lexer.fail(
-                        "C10E204", "`NoneType?` says None twice", start, lexer.end, help="write `NoneType`"
-                    )
+                    message = "`NoneType?` says None twice"
+                    lexer.fail("C10E204", message, start, lexer.end, help="write `NoneType`")
                 wrapped: Type = optional(t)
                 lexer.advance()
             else:
@@ -119,9 +106,8 @@ class TypeParser:
             postfixes += wrapped is not t
             t = wrapped
             if postfixes > MAX_POSTFIXES:
-                lexer.fail(
-                    "C10E201", f"more than {MAX_POSTFIXES} of `[]` and `?` on one type", start, lexer.last_end
-                )
+                message = f"more than {MAX_POSTFIXES} of `[]` and `?` on one type"
+                lexer.fail("C10E201", message, start, lexer.last_end)
         return t, alias
 
     def _list(self, element: Type, inner: AliasInfo | None) -> Annotated:
@@ -140,20 +126,16 @@ class TypeParser:
             lexer.fail_here("C10E201", "`]`", help="only the outermost list of an argument may have a size")
         if lexer.kind != NUMBER:
             lexer.fail_here("C10E201", "`]` or the size of the list")
-        self.size = self._size_of(lexer.word)
+        if not lexer.word.isdigit():
+            lexer.fail_here("C10E201", "a whole number as the size of the list")
+        if len(lexer.word) > 10 or int(lexer.word) > MAX_SIZE:
+            lexer.fail("C10E201", f"the size of a list is at most {MAX_SIZE}", lexer.start, lexer.end)
+        self.size = int(lexer.word)
         lexer.advance()
         if lexer.kind != "]":
             lexer.fail_here("C10E201", "`]` after the size of the list")
         t, alias = self._list(element, inner)
         return (optional(t), alias) if lexer.take("?") else (t, alias)
-
-    def _size_of(self, word: str) -> int:
-        lexer = self.lexer
-        if not word.isdigit():
-            lexer.fail_here("C10E201", "a whole number as the size of the list")
-        if len(word) > 10 or int(word) > MAX_SIZE:
-            lexer.fail("C10E201", f"the size of a list is at most {MAX_SIZE}", lexer.start, lexer.end)
-        return int(word)
 
     def _base(self, depth: int) -> Annotated:
         lexer = self.lexer
@@ -165,7 +147,7 @@ class TypeParser:
                 return known, self._alias()
             return self._named(word, start, depth)
         if lexer.kind == "(":
-            return TupleType(tuple(self._members(depth, can_be_empty=True))), None
+            return TupleType(tuple(self._members(depth))), None
         if lexer.kind is KEYWORD:
             lexer.fail("C10E201", f"expected a type, found the keyword `{word}`", start, lexer.end)
         return lexer.fail_here("C10E201", "a type")
@@ -209,17 +191,17 @@ class TypeParser:
         lexer = self.lexer
         if lexer.kind != "(":
             lexer.fail_here("C10E201", "`(` after `Union`")
-        t = union(self._members(depth, can_be_empty=False))
+        t = union(self._members(depth))
         if t is None:
             message = "a Union needs two different types"
             lexer.fail("C10E204", message, start, lexer.last_end, help="write the one type without `Union`")
         return t, self._alias()
 
-    def _members(self, depth: int, *, can_be_empty: bool) -> list[Type]:
+    def _members(self, depth: int) -> list[Type]:
         """The types in the parentheses that the lexer is at."""
         lexer = self.lexer
         lexer.advance()
-        if can_be_empty and lexer.take(")"):
+        if lexer.take(")"):
             return []
         members = [self._inner(depth)]
         while lexer.take(","):
@@ -277,7 +259,7 @@ class TypeParser:
             element = self.lexer.text[self.lexer.end :].partition("]")[0]
             hint = f"write `{clip(element)}?`"
         message, label = f"unknown type `{clip(word)}`", "not a schema type"
-        self.lexer.fail("C10E204", message, start, end, label=label, note=_TYPES_NOTE, help=hint)
+        self.lexer.fail("C10E204", message, start, end, label=label, notes=(_TYPES_NOTE,), help=hint)
 
     def _alias(self) -> AliasInfo | None:
         """The annotation at the lexer's place, if there is one."""

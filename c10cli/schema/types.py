@@ -169,8 +169,7 @@ def _union_parts(member: Type) -> tuple[Type, ...]:
 def _union_rank(member: Type) -> tuple[int, str]:
     text = str(member)
     head = "List" if isinstance(member, ListType) else text[:1] if text[0] == "(" else text.split("(")[0]
-    rank = _UNION_ORDER.index(head) if head in _UNION_ORDER else len(_UNION_ORDER)
-    return rank, text
+    return _UNION_ORDER.index(head) if head in _UNION_ORDER else len(_UNION_ORDER), text
 
 
 def substitute(t: Type, others: Mapping[Type, Type]) -> Type:

@@ -79,6 +79,7 @@ def test_nan_is_one_value_so_that_schemas_stay_equal():
     ("t", "text", "fault", "hint"),
     [
         ("int", "1.5", "1.5", ""),
+        ("Any[]", "[1]", "1", ""),
         ("int", "True", "True", ""),
         ("int", "9223372036854775808", "9223372036854775808", ""),
         ("int", "mean", "mean", "did you mean `Mean`?"),

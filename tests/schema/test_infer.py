@@ -242,7 +242,7 @@ def generator(x: Array) -> Array:
             "C10E205",
             "`c10::f(Tensor x, complex z=1.0) -> Tensor` is all that can be written of its schema",
         ),
-        (nested, "C10E205", "expected a default, found `[`"),
+        (nested, "C10E205", "expected a default, found `(`"),
         (pair, "C10E205", "`(int, int)` cannot have a default"),
         (umlaut, "C10E201", "expected `,` or `)` after the argument, found `ö` (U+00F6)"),
         (coroutine, "C10E204", "it returns a coroutine or a generator"),
