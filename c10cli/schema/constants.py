@@ -9,8 +9,7 @@ from typing import Final, NoReturn
 
 from c10cli.schema.lexer import KEYWORD, NUMBER, STRING, WORD, Lexer, clip
 
-# Integers with more digits are out of range, whatever zeros they start with;
-# the cut keeps `int` linear.
+# Integers with more digits are out of range; the cut keeps `int` linear.
 _MAX_DIGITS: Final = 400
 
 _KEYWORD_VALUES = {"None": None, "True": True, "False": False}

@@ -30,7 +30,9 @@ def schema_differences(first: FunctionSchema, second: FunctionSchema) -> list[st
         ("argument", first.arguments, second.arguments),
         ("return", first.returns, second.returns),
     ):
-        for index, (one, other) in enumerate(zip_longest(map(_shown, left), map(_shown, right), fillvalue="absent")):
+        for index, (one, other) in enumerate(
+            zip_longest(map(_shown, left), map(_shown, right), fillvalue="absent")
+        ):
             if one != other:
                 found.append(f"{kind} {index} is {one} in the first and {other} in the second")
     return found or [f"the first is `{first}` and the second `{second}`"]

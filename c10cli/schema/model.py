@@ -84,8 +84,7 @@ class Argument:
         default: a value of the argument's type; a list's default is a tuple.
         default_source: the default as it stands in the text.
         alias: the annotation of the outermost list or value.
-        marks: where the pieces start and end in the text: whole, type, name,
-            default.
+        marks: offsets in the text: its start, the end of its type, its name's start, its end.
     """
 
     name: str
