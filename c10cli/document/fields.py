@@ -48,24 +48,12 @@ class Fields:
             return self.document.span(container, key, "key")
         return self.document.span(container, key)
 
-    def check_names(
-        self,
-        mapping: Mapping,
-        owner: str,
-        known: Names,
-        required: Names = (),
-        elsewhere: Collection[tuple[str, str]] = (),
-    ) -> None:
-        """Report unknown and missing fields of *mapping*; one that is misspelt is not missing as well.
-
-        Args:
-            elsewhere: fields of other mappings that are easily put here, each with where it belongs.
-        """
+    def check_names(self, mapping: Mapping, owner: str, known: Names, required: Names = ()) -> None:
+        """Report unknown and missing fields of *mapping*; one that is misspelt is not missing as well."""
         self._say_whose(mapping, owner)
         given = set(mapping)
         for name in [name for name in mapping if name not in known]:
-            notes = tuple(where for field, where in elsewhere if field == name)
-            self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping, notes=notes)
+            self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping)
             given.update(near_names(name, known)[:1])
         for name in required:
             if name not in given:
@@ -77,14 +65,12 @@ class Fields:
             found = self.document.findings[index]
             self.findings[index] = replace(found, message=f"{found.message} in {owner}")
 
-    def unknown(
-        self, code: str, what: str, name: str, known: Names, table: Mapping, notes: Texts = (), help: str = ""
-    ) -> None:
+    def unknown(self, code: str, what: str, name: str, known: Names, table: Mapping, help: str = "") -> None:
         """Report the key *name* of *table*, which is none of *known*."""
         note = f"known here: {', '.join(f'`{field}`' for field in known)}"
         span = self.document.span(table, name, "key")
         help = help or did_you_mean(name, known)
-        self.report(code, f"{what} is unknown", span, notes=(note, *notes), help=help)
+        self.report(code, f"{what} is unknown", span, notes=(note,), help=help)
 
     def read(self, container: Any, key: str | int, what: str, expected: str, *kinds: type) -> Any:
         """The value at *key* if it is of one of *kinds*; else a finding that *what* must be *expected*."""

@@ -97,12 +97,7 @@ class Together:
         """The includes with faults."""
         return tuple(
             DisabledManifest(
-                file.path,
-                file.span,
-                tuple(
-                    replace(d, span=d.span or file.span).with_notes(f"included at {file.span}")
-                    for d in in_order(found)
-                ),
+                file.path, file.span, tuple(_included_at(file.span, finding) for finding in in_order(found))
             )
             for file, found in self.faults.items()
             if file.span is not None
@@ -151,7 +146,6 @@ class Together:
         """Report extensions of what nobody defines, which may leave others without their operator."""
         waiting = [(file, extension) for file in self.files for extension in file.extensions]
         definers = "neither a manifest nor the dispatcher" if self.outside else "no manifest"
-        compared = 0
         while True:
             known = {operator.name for file in self._enabled() for operator in file.operators}
             known |= self.outside.keys()
@@ -160,17 +154,16 @@ class Together:
                 return
             waiting = [(file, extension) for file, extension in waiting if extension.name in known]
             disabled = [file for file in self.faults if file is not self.root]
-            absent = _definers(disabled)
-            for file, extension in missing:
+            absent = {f: f.unread.union(str(operator.name) for operator in f.operators) for f in disabled}
+            for index, (file, extension) in enumerate(missing):
                 name = str(extension.name)
                 if name in self.root.unread | file.unread:
                     continue  # where its definition has a fault, that is found
-                causes, verb = absent.get(name, ()), "defines"
+                causes, verb = [other for other in disabled if name in absent[other]], "defines"
                 if not causes:
                     causes, verb = [other for other in disabled if other is not file], "may define"
                 todo = f"correct {' and '.join(f'`{cause.shown}`' for cause in causes[:3])}" if causes else ""
-                if not causes and compared < _MOST_COMPARED:
-                    compared += 1
+                if not causes and index < _MOST_COMPARED:
                     todo = did_you_mean(name, map(str, known))
                 finding = Diagnostic(
                     "C10E303",
@@ -195,13 +188,11 @@ def defined_twice(first: OperatorDecl, second: OperatorDecl) -> Diagnostic:
     )
 
 
-def _definers(files: Iterable[ManifestFile]) -> dict[str, list[ManifestFile]]:
-    """Which of *files* define an operator, by its name, the schema faulty or not."""
-    found: dict[str, list[ManifestFile]] = {}
-    for file in files:
-        for name in dict.fromkeys([*(str(operator.name) for operator in file.operators), *file.unread]):
-            found.setdefault(name, []).append(file)
-    return found
+def _included_at(span: Span, finding: Diagnostic) -> Diagnostic:
+    if finding.span is None:  # of a file that could not be read
+        todo = "write the path of a manifest that is there, from the folder of this one"
+        finding = replace(finding, span=span, help=finding.help or todo)
+    return finding.with_notes(f"included at {span}")
 
 
 def _extensions(files: Iterable[ManifestFile]) -> _Extensions:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,19 +35,11 @@ DEFINITION_FIELDS = (
 )
 EXTENSION_FIELDS = ("operator", "kernels", "cases", "override")
 OPERATOR_FIELDS = (*DEFINITION_FIELDS, "operator", "override")
-_OF_EXTENSIONS = (
-    ("operator", "an entry has `schema`, which defines an operator, or `operator`, which extends one"),
-    ("override", "`override` belongs to an entry with `operator`, which extends an operator"),
-)
-_OF_DEFINITIONS = tuple(
-    (name, f"`{name}` belongs to the entry that defines the operator, beside its `schema`")
-    for name in DEFINITION_FIELDS
-    if name not in ("schema", "kernels", "cases")
-)
 KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays")
 COST_FIELDS = ("bytes", "flops")
 RESULT_DTYPES = ("argument", "any")
 DIALECTS = ("strict", "torch")
+_NO_COST = Cost()
 
 _NAME = re.compile(r"\s*([A-Za-z_][\w.]*::[A-Za-z_][\w.]*)")
 
@@ -66,42 +56,50 @@ class OperatorReader:
         self.dialect: Dialect = "strict" if dialect == "strict" or "dialect" not in root else "torch"
         self.arrays = _choice(fields, root, "arrays", "`arrays`", LIBRARIES)
         self.requires = tuple(dict.fromkeys(_packages(fields, root, "`requires`")))
-        # Few of thousands of operators have one of these.
-        self._seldom: tuple[tuple[str, str, Callable[[dict[str, Any], str], Any]], ...] = (
-            ("reference", "reference", self._reference),
-            ("tolerance", "tolerance", partial(read_tolerance, fields)),
-            ("result_dtype", "result_dtype", self._result_dtype),
-            ("cost", "cost", self._cost),
-            ("waive", "waivers", partial(read_waivers, fields)),
-        )
 
     def read(self, entry: dict[str, Any], index: int) -> OperatorDecl | None:
         """The operator that *entry* defines, *index* of the manifest's; None where its schema has a fault."""
-        owner = _owner(entry, index)
-        self.fields.check_names(entry, owner, DEFINITION_FIELDS, ("schema",), _OF_EXTENSIONS)
+        fields, owner = self.fields, _owner(entry, index)
+        fields.check_names(entry, owner, DEFINITION_FIELDS, ("schema",))
         schema = self._schema(entry, owner)
-        summary = self.fields.line(entry, "summary", f"`summary` of {owner}") if "summary" in entry else ""
+        # Only what is there is read: most of thousands of operators have few of these.
+        summary = fields.line(entry, "summary", f"`summary` of {owner}") if "summary" in entry else None
         kernels = self._kernels(entry, owner) if "kernels" in entry else ()
-        cases = read_cases(self.fields, entry, owner, schema) if "cases" in entry else ()
-        seldom = {name: read(entry, owner) for field, name, read in self._seldom if field in entry}
+        where = f"`reference` of {owner}"
+        reference = self._entry_point(entry, "reference", where) if "reference" in entry else None
+        tolerance = read_tolerance(fields, entry, owner) if "tolerance" in entry else {}
+        cost = self._cost(entry, owner) if "cost" in entry else _NO_COST
+        cases = read_cases(fields, entry, owner, schema) if "cases" in entry else ()
+        waivers = read_waivers(fields, entry, owner) if "waive" in entry else ()
+        result_dtype = _choice(fields, entry, "result_dtype", f"`result_dtype` of {owner}", RESULT_DTYPES)
         if schema is None:
             self.unread.add(owner.strip("`"))
             return None
-        node = Node(self.document, entry)
-        return OperatorDecl(schema, node, summary or "", kernels, cases=cases, **seldom)
+        return OperatorDecl(
+            schema,
+            Node(self.document, entry),
+            summary or "",
+            kernels,
+            reference,
+            tolerance,
+            cost,
+            cases,
+            waivers,
+            result_dtype or RESULT_DTYPES[0],
+        )
 
     def read_extension(self, entry: dict[str, Any], index: int) -> ExtensionDecl | None:
         """The extension that *entry* is, *index* of the manifest's; None where it names no operator."""
         fields, name = self.fields, _parse(entry.get("operator"))
         owner = f"`{name}`" if name else f"operator {index + 1}"
-        fields.check_names(entry, f"the extension of {owner}", EXTENSION_FIELDS, (), _OF_DEFINITIONS)
+        fields.check_names(entry, f"the extension of {owner}", EXTENSION_FIELDS)
         text = fields.text(entry, "operator", f"`operator` of {owner}")
         if text is not None and name is None:
-            parts = "write a namespace, `::` and a base name; then, for an overload, `.` and its name"
-            alone = "write the name alone: the schema stands where the operator is defined"
             message = f"`operator` of {owner} must be the name of an operator, such as `c10::add.out`"
-            place = fields.document.span(entry, "operator")
-            fields.report("C10E203", message, place, help=alone if "(" in text else parts)
+            todo = (
+                "write a namespace, `::` and a base name; then, for an overload, `.` and its name; no schema"
+            )
+            fields.report("C10E203", message, fields.document.span(entry, "operator"), help=todo)
         kernels = self._kernels(entry, owner) if "kernels" in entry else ()
         if "override" in entry:
             reasons = self._overrides(entry, owner)
@@ -128,13 +126,6 @@ class OperatorReader:
             reason = fields.line(table, key, f"reason to override `{key}` kernels of {owner}")
             reasons[meant] = (reason or "refused").strip()  # not empty: that it overrides is clear
         return reasons
-
-    def _reference(self, entry: dict[str, Any], owner: str) -> EntryPoint | None:
-        return self._entry_point(entry, "reference", f"`reference` of {owner}")
-
-    def _result_dtype(self, entry: dict[str, Any], owner: str) -> str:
-        what = f"`result_dtype` of {owner}"
-        return _choice(self.fields, entry, "result_dtype", what, RESULT_DTYPES) or RESULT_DTYPES[0]
 
     def _schema(self, entry: dict[str, Any], owner: str) -> FunctionSchema | None:
         text = self.fields.text(entry, "schema", f"`schema` of {owner}")
@@ -266,10 +257,9 @@ def same_name(variant: KernelDecl, first: KernelDecl, owner: str) -> Diagnostic:
 
 def is_extension(entry: dict[str, Any]) -> bool:
     """Whether an entry without `schema` is meant to extend an operator; `operator` may be misspelt."""
-    if "schema" in entry:
-        return False
-    unknown = [name for name in entry if name not in OPERATOR_FIELDS]
-    return "operator" in entry or any("operator" in near_names(name, OPERATOR_FIELDS)[:1] for name in unknown)
+    if "schema" in entry or "operator" in entry:
+        return "schema" not in entry
+    return any(near_names(name, OPERATOR_FIELDS)[:1] == ["operator"] for name in entry)
 
 
 def _parse(text: object) -> OperatorName | None:

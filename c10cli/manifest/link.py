@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,7 +10,7 @@ from pathlib import Path
 from c10cli.arrays.devices import Device, device_of, is_installed
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.torch_words import with_torch_objects
-from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle, with_package
+from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
 from c10cli.dispatch.kernel import BoundKernel, bind_kernel
 from c10cli.dispatch.names import select_name
 from c10cli.entry_points.importing import load_entry_point
@@ -21,7 +19,6 @@ from c10cli.errors import (
     DispatchError,
     ManifestError,
     RegistrationError,
-    Span,
     UnknownOperatorError,
     counted,
     did_you_mean,
@@ -195,28 +192,12 @@ def _handle(
         ManifestError: C10E303, it is not there, or no longer the one that the manifest was read for.
     """
     if not decl.is_outside:
-        return dispatcher.register_schema(decl.schema, site=_site(decl.schema_span))
+        return dispatcher.register_schema(decl.schema, site=str(decl.schema_span))
     op = known.get(decl.name)
     if op is None or op.schema != decl.schema:
         fact = f"the dispatcher has no operator `{decl.schema}`, which this entry extends"
         raise ManifestError(Diagnostic("C10E303", fact, decl.schema_span, help="register its schema first"))
     return op
-
-
-def _site(span: Span) -> str:
-    with contextlib.suppress(OSError):  # of a relative path where the current folder is gone
-        folder = os.path.dirname(os.path.abspath(span.file))  # noqa: PTH100, PTH120 - total, and quick
-        return with_package(str(span), _package_of(folder))
-    return str(span)
-
-
-@lru_cache(maxsize=256)
-def _package_of(folder: str) -> str:
-    """The Python package that the absolute path *folder* is of; empty where it is of none."""
-    package, path = "", Path(os.path.realpath(folder))  # total, unlike resolve()
-    while os.path.exists(path / "__init__.py"):  # noqa: PTH110 - total, whatever the text
-        package, path = path.name, path.parent
-    return package
 
 
 def _link_operator(
@@ -253,7 +234,7 @@ def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
 def _register(handle: OperatorHandle, kernel: KernelDecl, *, override: bool = False) -> None:
     source, key = ManifestKernel(kernel), kernel.dispatch_key
     try:
-        handle.dispatcher.register_kernel(handle, key, source, override=override, site=_site(kernel.span))
+        handle.dispatcher.register_kernel(handle, key, source, override=override, site=str(kernel.span))
     except RegistrationError as error:
         if error.code != "C10E302":
             raise

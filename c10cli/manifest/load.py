@@ -17,7 +17,7 @@ from c10cli.errors import Diagnostic, ManifestError, Span, in_order
 from c10cli.manifest.combine import ManifestFile, Together, defined_twice
 from c10cli.manifest.declarations import ExtensionDecl, Manifest, OperatorDecl
 from c10cli.manifest.entries import OperatorReader, is_extension
-from c10cli.manifest.waivers import read_removals
+from c10cli.manifest.waivers import read_waivers
 from c10cli.schema.model import FunctionSchema, OperatorName
 
 # From a path, and what to call it, to what is written there.
@@ -117,14 +117,14 @@ class _Reading:
         fields = Fields(self.read(path, shown))
         root = fields.document.value
         if type(root) is not dict:
-            return ManifestFile(path, shown, span, findings=_no_manifest(fields, span), is_manifest=False)
+            return ManifestFile(path, shown, span, findings=_no_manifest(fields), is_manifest=False)
         required = ("version",) if "include" in root else ("version", "operators")
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
         _check_version(fields, root)
         # Absolute, for the kernels that are loaded after one of them changed the current folder.
         reader = OperatorReader(fields, root, path.parent.absolute())
         operators, extensions = _read_operators(reader, root)
-        removals = read_removals(fields, root) if "waive" in root else ()
+        removals = read_waivers(fields, root, "the manifest", of_removed=True) if "waive" in root else ()
         includes = self._includes(fields, root, path, shown, ancestors)
         return ManifestFile(
             path,
@@ -195,20 +195,14 @@ def _read_operators(
     return tuple(operators.values()), tuple(first.values())
 
 
-def _no_manifest(fields: Fields, included_at: Span | None) -> tuple[Diagnostic, ...]:
+def _no_manifest(fields: Fields) -> tuple[Diagnostic, ...]:
     """The findings of a document that is no mapping, for that alone unless there is another reason."""
     root = fields.document.value
     if not fields.findings:
         kind = kind_name(root) if root is not REFUSED and root is not None else "empty"
         message = f"`{fields.document.file}` must be a mapping with `version` and `operators`, but is {kind}"
         fields.report("C10E106", message, fields.document.span_at(0))
-    if included_at is None:
-        return tuple(fields.findings)
-    help = "write the path of a manifest that is there, from the folder of this one"
-    return tuple(
-        replace(found, help=help) if found.code == "C10E101" and not found.help else found
-        for found in fields.findings
-    )
+    return tuple(fields.findings)
 
 
 def _include_fault(text: str, resolved: Path, chain: tuple[Path, ...]) -> Diagnostic | None:

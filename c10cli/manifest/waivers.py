@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable
 from datetime import date
 from typing import Any, Final
 
@@ -24,27 +23,15 @@ REMOVAL_FIELDS = ("operator", *WAIVER_FIELDS)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
-def read_waivers(fields: Fields, entry: dict[str, Any], owner: str) -> tuple[Waiver, ...]:
-    """The waivers of an operator, without those that have a fault."""
-    return _read_all(fields, entry, owner, WAIVER_FIELDS, _kind)
-
-
-def read_removals(fields: Fields, root: dict[str, Any]) -> tuple[Waiver, ...]:
-    """The waivers of the manifest *root* for operators that are gone; their subject is the name.
-
-    An operator that is gone has no entry of its own to waive it in.
-    """
-    return _read_all(fields, root, "the manifest", REMOVAL_FIELDS, _removal)
-
-
-def _read_all(
-    fields: Fields,
-    container: dict[str, Any],
-    owner: str,
-    names: tuple[str, ...],
-    read_break: Callable[[Fields, dict[str, Any], str], tuple[str, str] | None],
+def read_waivers(
+    fields: Fields, container: dict[str, Any], owner: str, *, of_removed: bool = False
 ) -> tuple[Waiver, ...]:
-    """The waivers of *container*; *read_break* reads what each is for, the kind and the subject."""
+    """The waivers of an operator or a manifest, without those that have a fault.
+
+    Args:
+        of_removed: for operators that are gone, and so have no entry to waive it in: the subject is the name.
+    """
+    names, read_break = (REMOVAL_FIELDS, _removal) if of_removed else (WAIVER_FIELDS, _kind)
     entries = fields.items(container, "waive", f"`waive` of {owner}") or ()
     found = []
     for index in range(len(entries)):

@@ -231,28 +231,6 @@ def test_a_kernel_that_the_first_call_refuses_has_its_place_in_the_manifest(writ
         assert str(caught.value.diagnostics[0].span).endswith("registry.yaml:4:20")
 
 
-def test_a_manifest_in_a_package_names_it_where_it_registers(tmp_path, monkeypatch):
-    folder = tmp_path / "flash" / "ops"
-    folder.mkdir(parents=True)
-    for init in (tmp_path / "flash", folder):
-        (init / "__init__.py").touch()
-    (folder / "k.py").write_text("def f(x):\n    return x\n")
-    path = folder / "registry.yaml"
-    path.write_text(
-        'version: 1\noperators:\n  - schema: "t::f(Tensor x) -> Tensor"\n    kernels: {CPU: k.py:f}\n'
-    )
-    monkeypatch.chdir(folder)
-    dump = load_registry("registry.yaml").find("f").handle.dump()
-    plain = tmp_path / "plain"
-    plain.mkdir()
-    for name in ("k.py", "registry.yaml"):
-        (plain / name).write_text((folder / name).read_text())
-    monkeypatch.chdir(plain)  # the same relative path means another manifest now
-    assert "package" not in load_registry("registry.yaml").find("f").handle.dump()
-    assert "registered at registry.yaml:3:13, package flash\n" in dump
-    assert dump.endswith("(registered at registry.yaml:4:20, package flash)")
-
-
 def test_the_variants_that_are_taken_are_those_in_the_table_in_use():
     registry = load_registry(Path(__file__).parents[2] / "registry.yaml")
     for linked in registry.operators.values():
