@@ -68,7 +68,8 @@ def definition_of(entry_point: EntryPoint) -> Definition | Missing | Unresolved:
         return path
     shown, first = entry_point.holder, entry_point.attribute.partition(".")[0]
     try:
-        module = read_module(path, path.read_bytes())
+        state = path.stat()
+        module = _read_file(path, state.st_ino, state.st_mtime_ns, state.st_size)
     except OSError as error:
         return Missing(f"`{shown}` cannot be read: {error.strerror}")
     if isinstance(module, str):
@@ -176,6 +177,11 @@ class SourceModule:
 
 
 @lru_cache(maxsize=128)
+def _read_file(path: Path, *_state: int) -> SourceModule | str:
+    """The module in the file at *path*; it is read anew only when its state is another one."""
+    return read_module(path, path.read_bytes())
+
+
 def read_module(path: Path, source: bytes) -> SourceModule | str:
     """The module whose *source* is that of the file at *path*, or why that is none."""
     try:
