@@ -78,8 +78,7 @@ class Environment:
 
     Args:
         cpus: how many CPUs this process may use; `cores` are those that exist.
-        governor: the frequency governor; empty where it cannot be read.
-        turbo: ``on``, ``off``, or empty where it cannot be read.
+        governor: of the frequency; like `turbo`, ``on`` or ``off``, empty where it cannot be read.
         load: load average over 1, 5 and 15 minutes; empty where the system has none.
     """
 

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Final
 
 from c10cli.bench.environment import Environment
 from c10cli.bench.result import FORMAT, CaseResult, RunResult
+from c10cli.bench.sampling import Samples
 from c10cli.bench.stats import quartiles
-
-_NS_PER_S: Final = 1e9
 
 
 def render_pytest_benchmark(run: RunResult) -> str:
@@ -96,14 +93,13 @@ def _benchmark(case: CaseResult, run: RunResult) -> dict[str, object]:
         "param": case.id.partition("/")[2],
         "extra_info": {name: value for name, value in extra.items() if value is not None},
         "options": {"disable_gc": True, "timer": "perf_counter_ns", "warmup": case.samples.warm_up},
-        "stats": _stats(
-            [time_ns / _NS_PER_S for time_ns in case.samples.per_call_ns], case.samples.iterations
-        ),
+        "stats": _stats(case.samples),
     }
 
 
-def _stats(times_s: Sequence[float], iterations: int) -> dict[str, object]:
+def _stats(samples: Samples) -> dict[str, object]:
     """The statistics that pytest-benchmark would compute, but for ``ops``."""
+    times_s = [time_ns / 1e9 for time_ns in samples.per_call_ns]
     data = sorted(times_s)
     mean, median = statistics.fmean(data), statistics.median(data)
     stddev = statistics.stdev(data) if len(data) > 1 else 0.0
@@ -129,6 +125,6 @@ def _stats(times_s: Sequence[float], iterations: int) -> dict[str, object]:
         "hd15iqr": inside[-1],
         "ops": 1 / median if median else 0.0,
         "total": sum(data),
-        "data": list(times_s),
-        "iterations": iterations,
+        "data": times_s,
+        "iterations": samples.iterations,
     }

@@ -22,12 +22,10 @@ _NONE: Final = "-"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table of cases.
+    """One column of a table of cases; numbers line up on the right.
 
     Args:
-        number: whether its cells are numbers, which line up on the right.
-        rank: which column goes first where the width is short: the highest;
-            0 stays.
+        rank: which column goes first where the width is short: the highest; 0 stays.
     """
 
     header: str
