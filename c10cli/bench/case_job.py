@@ -9,8 +9,8 @@ from typing import Any
 from c10cli.arrays.keys import DispatchKey
 from c10cli.bench.body import Round
 from c10cli.bench.environment import max_rss_bytes
+from c10cli.bench.outcome import CaseResult, Status
 from c10cli.bench.plan import Case, find_cases
-from c10cli.bench.result import CaseResult, Status
 from c10cli.bench.rungs import make_operator, make_rounds
 from c10cli.bench.sampling import Budget, Samples, find_observers, measure_together, steady_state
 from c10cli.bench.timed_path import TimedPath

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from c10cli.bench.result import CaseResult, Skipped
+from c10cli.bench.outcome import CaseResult, Skipped
 from c10cli.dispatch.names import matches_name
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
 from c10cli.jobs.fingerprint import fingerprint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import Final
 
-from c10cli.bench.result import CaseResult, RunResult
+from c10cli.bench.outcome import CaseResult, RunResult
 from c10cli.bench.sampling import Samples
 from c10cli.errors import Diagnostic, capped
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from c10cli.bench.clock import utc_now
 from c10cli.bench.environment import Environment, read_environment, read_load
 from c10cli.bench.journal import append_record, write_latest
+from c10cli.bench.outcome import CaseResult, RunResult, Status
 from c10cli.bench.plan import Case, Plan
 from c10cli.bench.record import read_record
-from c10cli.bench.result import CaseResult, RunResult, Status
 from c10cli.errors import BenchError, Diagnostic
 from c10cli.jobs.child import Ended, run_items
 from c10cli.jobs.fingerprint import changes, fingerprint

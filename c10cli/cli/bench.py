@@ -15,7 +15,7 @@ from c10cli.cli.options import SEED, command as c10_command, seconds
 from c10cli.cli.session import Session
 
 if TYPE_CHECKING:
-    from c10cli.bench.result import RunResult
+    from c10cli.bench.outcome import RunResult
     from c10cli.manifest.link import Registry
 
 
@@ -89,7 +89,7 @@ def _begun(registry: Registry, output: Path, name: str) -> tuple[Path, RunResult
         BenchError: C10E603, there is no such run; C10E604, what it measures was changed since.
     """
     from c10cli.bench.journal import find_run_folder, read_journal
-    from c10cli.bench.result import RunResult
+    from c10cli.bench.outcome import RunResult
     from c10cli.bench.run import check_unchanged
 
     folder = find_run_folder(output, name)

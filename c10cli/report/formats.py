@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from c10cli.bench.result import RunResult
+from c10cli.bench.outcome import RunResult
 from c10cli.files import write_atomic
 from c10cli.report.markdown import render_markdown
 from c10cli.report.pytest_benchmark import render_pytest_benchmark

@@ -7,8 +7,8 @@ from statistics import median
 
 from c10cli.bench.environment import Environment, Peaks
 from c10cli.bench.ladder import RUNGS, STEPS, ladder_steps
+from c10cli.bench.outcome import CaseResult, RunResult
 from c10cli.bench.quality import check_run
-from c10cli.bench.result import CaseResult, RunResult
 from c10cli.report.tables import (
     Column,
     case_columns,

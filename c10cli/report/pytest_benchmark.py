@@ -13,7 +13,7 @@ import statistics
 from dataclasses import asdict
 
 from c10cli.bench.environment import Environment
-from c10cli.bench.result import FORMAT, CaseResult, RunResult
+from c10cli.bench.outcome import FORMAT, CaseResult, RunResult
 from c10cli.bench.sampling import Samples
 from c10cli.bench.stats import quartiles
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from c10cli.bench.outcome import CaseResult, RunResult, Skipped
 from c10cli.bench.quality import check_run
-from c10cli.bench.result import CaseResult, RunResult, Skipped
 from c10cli.errors import counted
 from c10cli.report.units import render_difference, render_ns, render_number, render_percent
 

@@ -8,7 +8,7 @@ from c10cli import ManifestError
 from c10cli.arrays import placement
 from c10cli.bench import rungs
 from c10cli.bench.case_job import prepare
-from c10cli.bench.result import CaseResult
+from c10cli.bench.outcome import CaseResult
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.load import require_manifest
 

@@ -1,8 +1,8 @@
 import pytest
 
 from c10cli import BenchError, load_registry
+from c10cli.bench.outcome import Skipped
 from c10cli.bench.plan import make_plan
-from c10cli.bench.result import Skipped
 
 REGISTRY = """\
 version: 1

@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from c10cli.bench.environment import Environment
+from c10cli.bench.outcome import CaseResult, RunResult
 from c10cli.bench.quality import check_run
-from c10cli.bench.result import CaseResult, RunResult
 from c10cli.bench.sampling import Samples
 
 ENVIRONMENT = Environment(

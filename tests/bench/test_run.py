@@ -12,8 +12,8 @@ from c10cli import BenchError, ManifestError, load_registry
 from c10cli.bench import run as module
 from c10cli.bench.environment import read_environment
 from c10cli.bench.journal import JOURNAL_NAME, find_run_folder, make_run_folder, read_journal
+from c10cli.bench.outcome import CaseResult, RunResult
 from c10cli.bench.plan import Plan, make_plan
-from c10cli.bench.result import CaseResult, RunResult
 from c10cli.bench.run import check_unchanged, run_plan, start_run
 from c10cli.jobs.child import Ended
 from c10cli.jobs.fingerprint import fingerprint

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from c10cli.bench.environment import read_environment
-from c10cli.bench.result import RunResult
+from c10cli.bench.outcome import RunResult
 from c10cli.report import formats
 from c10cli.report.formats import REPORTS, write_reports
 

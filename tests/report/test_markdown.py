@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from c10cli.bench.clock import ClockQuality
 from c10cli.bench.environment import Commit, Environment, Peaks
-from c10cli.bench.result import CaseResult, RunResult, Skipped
+from c10cli.bench.outcome import CaseResult, RunResult, Skipped
 from c10cli.bench.sampling import Samples
 from c10cli.report.markdown import render_markdown
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from c10cli.bench.environment import Commit, Environment
-from c10cli.bench.result import CaseResult, RunResult, Skipped
+from c10cli.bench.outcome import CaseResult, RunResult, Skipped
 from c10cli.bench.sampling import Samples
 from c10cli.report.pytest_benchmark import render_pytest_benchmark
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from c10cli.bench.environment import Environment, Peaks
-from c10cli.bench.result import CaseResult, RunResult, Skipped
+from c10cli.bench.outcome import CaseResult, RunResult, Skipped
 from c10cli.bench.sampling import Samples
 from c10cli.report.tables import case_columns, headline, make_bench_view, skipped_lines
 

@@ -1,4 +1,4 @@
-"""The result of a case and of a run: values that are written, read again and reported.
+"""What became of a case and of a run: values that are written, read again and reported.
 
 Format history: ``c10.bench/1``, the first.
 """

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from c10cli.bench.environment import Environment, Peaks
-from c10cli.bench.result import FORMAT, CaseResult, RunResult, Skipped
+from c10cli.bench.outcome import FORMAT, CaseResult, RunResult, Skipped
 from c10cli.bench.sampling import Samples
 from c10cli.bench.stats import Interval
 from c10cli.errors import BenchError, InternalError
