@@ -153,7 +153,7 @@ class Calling:
         """
         base, apply = self._base(stack), self._apply
         result = function(*stack[base:]) if apply is None else apply(function, *stack[base:])
-        stack[base:] = (result,) if self._outputs == 1 else self.slow_returns(result) or ()
+        stack[base:] = (result,) if self._outputs == 1 else returned_values(self.schema, result)
 
     def _base(self, stack: Stack) -> int:
         """Where on *stack* the arguments begin."""
@@ -266,11 +266,7 @@ class Calling:
 
     def slow_returns(self, result: Any) -> tuple[Any, ...] | None:
         """*result* as the schema returns it, of operators with none or several returns."""
-        if self._outputs == 0 and result is None:
-            return None
-        if isinstance(result, tuple | list) and len(result) == self._outputs:
-            return tuple(result) or None
-        raise wrong_returns(self.schema, result)
+        return returned_values(self.schema, result) or None
 
     def slow_bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The value of every argument in schema order, as Python binds a call: nothing is converted.
@@ -305,13 +301,22 @@ class Calling:
         return result if self._outputs == 1 else self.slow_returns(result)
 
 
-def wrong_returns(schema: FunctionSchema, result: object, kernel: str = "") -> KernelError:
-    """The error for a *result* that has not as many values as the schema returns.
+def returned_values(schema: FunctionSchema, result: Any, kernel: str = "") -> tuple[Any, ...]:
+    """*result* as a tuple of as many values as the schema returns.
 
     Args:
         kernel: its name, where that is known.
+
+    Raises:
+        KernelError: C10E502, it has another number.
     """
     wanted = len(schema.returns)
+    if wanted == 1:
+        return (result,)
+    if wanted == 0 and result is None:
+        return ()
+    if isinstance(result, tuple | list) and len(result) == wanted:
+        return tuple(result)
     if isinstance(result, tuple | list):
         came = "1 value" if len(result) == 1 else f"{len(result)} values"
     else:
@@ -320,7 +325,7 @@ def wrong_returns(schema: FunctionSchema, result: object, kernel: str = "") -> K
     fact = f"{who} of `{schema.name}` returned {came} where the schema returns {wanted}"
     todo = f"return a tuple of {wanted}" if wanted else "return None"
     named = {"kernel": kernel} if kernel else {}
-    return call_error(KernelError, schema, "C10E502", fact, todo, wanted=wanted, **named)
+    raise call_error(KernelError, schema, "C10E502", fact, todo, wanted=wanted, **named)
 
 
 def _emptiness(value: object) -> str:

@@ -13,7 +13,7 @@ from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.memory import contents_of, share_memory
 from c10cli.arrays.tensor_types import is_tensor, key_of, tensors_of
 from c10cli.describe import describe, describe_error
-from c10cli.dispatch.calling import call_error, wrong_returns
+from c10cli.dispatch.calling import call_error, returned_values
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.signature import PYTHON_TYPES
 from c10cli.errors import ArgumentError, Diagnostic, KernelError
@@ -228,15 +228,7 @@ def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any
     Raises:
         KernelError: C10E502.
     """
-    wanted = len(schema.returns)
-    if wanted == 1:
-        values: tuple[Any, ...] = (result,)
-    elif isinstance(result, tuple | list):
-        values = tuple(result)
-    else:
-        values = () if result is None else (result,)
-    if len(values) != wanted:
-        raise wrong_returns(schema, result, kernel)
+    values = returned_values(schema, result, kernel)
     for index, (declared, value) in enumerate(zip(schema.returns, values, strict=True)):
         if not _fits(declared.type, value):
             raise _wrong_type(schema, kernel, index, value)

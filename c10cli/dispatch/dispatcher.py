@@ -15,15 +15,8 @@ from c10cli.arrays import tensor_types
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch import refusals
 from c10cli.dispatch.dispatch_table import DispatchTable
-from c10cli.dispatch.kernel import (
-    BoxedKernel,
-    CacheCreator,
-    KernelEntry,
-    KernelFunction,
-    KernelSource,
-    OpKernel,
-    as_source,
-)
+from c10cli.dispatch.generated import Function
+from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelEntry, KernelSource, OpKernel, as_source
 from c10cli.dispatch.names import select_name
 from c10cli.dispatch.operator import Operator, SchemaSays, Unique
 from c10cli.dispatch.stack import Stack
@@ -139,7 +132,7 @@ class Dispatcher(Unique):
         self,
         op: OperatorHandle | str,
         dispatch_key: DispatchKey | str,
-        kernel: KernelFunction | BoxedKernel | KernelSource,
+        kernel: Function | BoxedKernel | KernelSource,
         cache_creator: CacheCreator | None = None,
         *,
         override: bool = False,

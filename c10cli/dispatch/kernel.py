@@ -14,12 +14,12 @@ from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import callable_name
 from c10cli.dispatch.calling import Calling
 from c10cli.dispatch.checked import checked_function
+from c10cli.dispatch.generated import Function
 from c10cli.dispatch.signature import cache_parameter, has_arguments_of, has_schema_signature, mismatch
 from c10cli.dispatch.stack import Stack
 from c10cli.errors import Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema
 
-KernelFunction = Callable[..., Any]
 CacheCreator = Callable[[], object]
 
 
@@ -63,7 +63,7 @@ class BoundKernel:
     """
 
     name: str
-    function: KernelFunction
+    function: Function
     boxed: bool
     cache_creator: CacheCreator | None
     cache_keyword: str | None
@@ -73,7 +73,7 @@ class BoundKernel:
         """Itself: a kernel that is given is bound when it is registered."""
         return self
 
-    def caller(self, calling: Calling, get_cache: CacheCreator | None = None) -> KernelFunction:
+    def caller(self, calling: Calling, get_cache: CacheCreator | None = None) -> Function:
         """The kernel as a function of the schema's arguments alone.
 
         Args:
@@ -110,7 +110,7 @@ def callable_place(function: object) -> str:
 def bind_kernel(
     schema: FunctionSchema,
     name: str,
-    function: KernelFunction,
+    function: Function,
     cache_creator: CacheCreator | None = None,
     *,
     boxed: bool = False,
@@ -189,7 +189,7 @@ def _what(value: object) -> str:
     return "None" if value is None else f"of type {type(value).__qualname__}"
 
 
-def signature_of(function: KernelFunction) -> inspect.Signature | None:
+def signature_of(function: Function) -> inspect.Signature | None:
     """The signature of *function*, or None where Python cannot tell (built-ins, some C types)."""
     try:
         return inspect.signature(function)
@@ -269,7 +269,7 @@ class OpKernel:
             self._caller = bound.function
         else:
             self._caller = bound.caller(calling, _CacheSlot(create).get if create else None)
-        self._unboxed: KernelFunction | None = None
+        self._unboxed: Function | None = None
         if checked:
             self._caller = self._unboxed = checked_function(
                 calling.schema, bound.name, self._caller, bound.place
@@ -277,7 +277,7 @@ class OpKernel:
         self.dispatch_key = dispatch_key
 
     @property
-    def function(self) -> KernelFunction:
+    def function(self) -> Function:
         """The registered function itself."""
         return self._bound.function
 
@@ -287,7 +287,7 @@ class OpKernel:
         return self._bound.name
 
     @property
-    def unboxed(self) -> KernelFunction:
+    def unboxed(self) -> Function:
         """The same call as a function of the schema's signature: the kernel itself where it has that.
 
         Otherwise it costs one Python call more than the kernel.  It shares

@@ -14,7 +14,8 @@ from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import callable_name
 from c10cli.dispatch import refusals
 from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar, OperatorHandle, caller_site
-from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, KernelFunction, signature_of
+from c10cli.dispatch.generated import Function
+from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, signature_of
 from c10cli.dispatch.operator import Unique
 from c10cli.errors import (
     AmbiguousOverloadError,
@@ -120,11 +121,11 @@ class KernelRegistrationBuilder:
 
     _op: OperatorHandle | OperatorGetter | str
     _dispatcher: Dispatcher | None = None
-    _kernel: KernelFunction | BoxedKernel | None = None
+    _kernel: Function | BoxedKernel | None = None
     _key: DispatchKey | None = None
     _cache: CacheCreator | None = None
 
-    def kernel(self, function: KernelFunction | BoxedKernel) -> KernelRegistrationBuilder:
+    def kernel(self, function: Function | BoxedKernel) -> KernelRegistrationBuilder:
         """With *function* as the kernel."""
         _refuse(self._kernel is not None, "kernel() is given twice", "give one kernel per registration")
         return replace(self, _kernel=function)
