@@ -106,14 +106,14 @@ def as_argument(argument: Argument, value: Any, dtype: str) -> Any:
         ArgumentError: C10E405, ragged lists, or numbers that *dtype* cannot hold.
     """
     if schema_types.is_tensor(argument.type) or schema_types.is_optional_tensor(argument.type):
-        return value if value is None else _as_array(argument, value, dtype)
+        return _as_array(argument, value, dtype)
     if schema_types.is_tensor_list(argument.type) and isinstance(value, list | tuple):
-        return [element if element is None else _as_array(argument, element, dtype) for element in value]
+        return [_as_array(argument, element, dtype) for element in value]
     return value
 
 
 def _as_array(argument: Argument, value: Any, dtype: str) -> Any:
-    if is_tensor(value) or isinstance(value, str):
+    if value is None or is_tensor(value) or isinstance(value, str):
         return value
     try:
         return np.asarray(value, dtype=dtype)

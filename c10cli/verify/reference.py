@@ -15,8 +15,7 @@ from c10cli.manifest.declarations import OperatorDecl
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.difference import find_difference
 from c10cli.verify.inputs import Arguments, CasePoint, copy_tensors, make_arguments, place_case
-from c10cli.verify.kernel_call import call_checked
-from c10cli.verify.results import Call, check_left_alone, check_results, contents_of_call
+from c10cli.verify.kernel_call import Call, call_checked, check_left_alone, check_results, contents_of_call
 
 
 @dataclass(frozen=True, slots=True)

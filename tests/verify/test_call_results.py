@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from c10cli import KernelError, parse_schema
-from c10cli.verify.results import check_left_alone, check_results, contents_of_call
+from c10cli.verify.kernel_call import check_left_alone, check_results, contents_of_call
 
 PAIR = parse_schema("t::f(Tensor x) -> (Tensor a, Tensor b)")
 X = {"x": np.ones(3)}
