@@ -293,14 +293,14 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
     """At most three of *known* that look like *name*, best first; case is ignored."""
     import difflib  # only errors need it
 
-    by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
+    by_folded = {word.casefold(): word for word in sorted(known)}
     matches = difflib.get_close_matches(name.casefold(), list(by_folded), n=3, cutoff=0.6)
     return [by_folded[match] for match in matches]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A help line that offers near names, or the empty string."""
-    near = [f"`{candidate}`" for candidate in near_names(name, known)]
+    near = [f"`{word}`" for word in near_names(name, known)]
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 

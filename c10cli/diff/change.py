@@ -10,7 +10,7 @@ class SchemaChange:
     """One change between two schemas of an operator.
 
     Args:
-        what: the kind, one of `c10cli.schema.differences.CHANGE_KINDS`.
+        what: the kind, one of `c10cli.schema.model.CHANGE_KINDS`.
         where: what has changed, such as ``argument 1 `alpha```.
         backward: whether calls written for the old schema go on to work.
         forward: whether calls written for the new schema work with the old one.

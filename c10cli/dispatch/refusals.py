@@ -11,7 +11,7 @@ from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.kernel import KernelEntry
 from c10cli.dispatch.operator import Operator
 from c10cli.errors import ArgumentError, Diagnostic, RegistrationError, capped
-from c10cli.schema.differences import schema_differences
+from c10cli.schema.model import schema_differences
 
 # So that no error takes more than 15 lines.
 _MOST_LINES = 8

@@ -24,8 +24,7 @@ from c10cli.manifest.declarations import (
     Waiver,
 )
 from c10cli.manifest.entries import same_name
-from c10cli.schema.differences import schema_differences
-from c10cli.schema.model import FunctionSchema, OperatorName
+from c10cli.schema.model import FunctionSchema, OperatorName, schema_differences
 
 # Comparing a name with ten thousand others takes long; of very many findings, the first have near names.
 _MOST_COMPARED = 20

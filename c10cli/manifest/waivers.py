@@ -11,7 +11,7 @@ from c10cli.document.fields import Fields
 from c10cli.document.nodes import Node
 from c10cli.errors import SchemaError, did_you_mean
 from c10cli.manifest.declarations import Waiver
-from c10cli.schema.differences import CHANGE_KINDS
+from c10cli.schema.model import CHANGE_KINDS
 from c10cli.schema.parser import parse_name
 
 KERNEL_REMOVED: Final = "kernel-removed"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from itertools import zip_longest
+from typing import Final, Literal, NoReturn
 
 from c10cli.describe import describe
 from c10cli.errors import ArgumentError, Diagnostic, SchemaError, did_you_mean
@@ -18,6 +19,13 @@ from c10cli.schema.torch_printer import NoSpelling, torch_default, torch_type
 from c10cli.schema.types import INT, LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
 
 Dialect = Literal["strict", "torch"]
+_KINDS = """
+    name vararg argument-added argument-removed argument-renamed argument-moved argument-type argument-size
+    argument-alias argument-default argument-keyword-only return-count return-name return-type return-size
+    return-alias
+"""
+# What `c10 diff` tells apart, and what a manifest may waive.
+CHANGE_KINDS: Final = tuple(_KINDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,3 +350,29 @@ def _render_constant(value: object, t: Type) -> str:
         # Only one part can be written; the parser never makes a value with two.
         return repr(value.real) if value.real else f"{value.imag!r}j"
     return repr(value)
+
+
+def schema_differences(first: FunctionSchema, second: FunctionSchema) -> list[str]:
+    """What differs between two schemas, a sentence for each argument and return; none where they are equal.
+
+    >>> from c10cli.schema.parser import parse_schema
+    >>> schema_differences(parse_schema("t::f(Tensor x) -> Tensor"), parse_schema("t::f(Tensor x) -> ()"))
+    ['return 0 is `Tensor` in the first and absent in the second']
+    """
+    if first == second:
+        return []
+    found = []
+    for kind, left, right in (
+        ("argument", first.arguments, second.arguments),
+        ("return", first.returns, second.returns),
+    ):
+        for index, (one, other) in enumerate(
+            zip_longest(map(_shown, left), map(_shown, right), fillvalue="absent")
+        ):
+            if one != other:
+                found.append(f"{kind} {index} is {one} in the first and {other} in the second")
+    return found or [f"the first is `{first}` and the second `{second}`"]
+
+
+def _shown(argument: Argument) -> str:
+    return f"keyword-only `{argument}`" if argument.kwarg_only else f"`{argument}`"

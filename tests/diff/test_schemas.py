@@ -8,8 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from c10cli.diff.schemas import compare_schemas
 from c10cli.errors import ArgumentError, SchemaError
-from c10cli.schema.differences import CHANGE_KINDS
-from c10cli.schema.model import AliasInfo
+from c10cli.schema.model import CHANGE_KINDS, AliasInfo
 from c10cli.schema.parser import parse_schema
 
 CASES = Path(__file__).parents[3] / "shared" / "cases" / "compat.jsonl"
