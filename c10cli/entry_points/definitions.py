@@ -26,6 +26,8 @@ _DEFINING: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _DEFINES_UNSEEN: Final = re.compile(rb"\b(?:globals|exec|setattr|vars)\s*\(")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+# Each name with its last binding and those after it that may be skipped; `*` where more may be defined.
+Names = dict[str, list[ast.stmt]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +64,24 @@ class Unresolved:
 
 
 def definition_of(entry_point: EntryPoint) -> Definition | Missing | Unresolved:
-    """What *entry_point* names; a file is parsed once, however many entry points name it."""
+    """What *entry_point* names; a file is read once, however many entry points name it."""
     path = locate_source(entry_point)
     if not isinstance(path, Path):
         return path
-    shown, first = entry_point.holder, entry_point.attribute.partition(".")[0]
+    shown, (first, *inner) = entry_point.holder, entry_point.attribute.split(".")
     try:
         state = path.stat()
-        module = _read_file(path, state.st_ino, state.st_mtime_ns, state.st_size)
-    except OSError as error:
-        return Missing(f"`{shown}` cannot be read: {error.strerror}")
-    if isinstance(module, str):
-        return Missing(f"`{shown}` {module}")
-    found = module.find(entry_point.attribute)
-    if found is not None:
-        return found
+        names = _names_in(path, state.st_ino, state.st_mtime_ns, state.st_size)
+    except SyntaxError as error:
+        return Missing(f"`{shown}` is not Python: {error.msg} (line {error.lineno})")
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return Missing(f"`{shown}` cannot be read: {getattr(error, 'strerror', None) or error}")
+    if first in names:
+        return _define(path, names, names[first], inner)
     modules = path.parent.iterdir() if path.name == "__init__.py" else ()
-    if module.is_open or any(file.name.partition(".")[0] == first for file in modules):
+    if "*" in names or any(file.name.partition(".")[0] == first for file in modules):
         return Unresolved(f"`{shown}` may define `{first}` only when it is imported")
-    defining = [name for name, nodes in module.bindings.items() if isinstance(nodes[-1], _DEFINING)]
+    defining = [name for name, nodes in names.items() if isinstance(nodes[-1], _DEFINING)]
     return Missing(f"`{shown}` has no `{first}`", did_you_mean(first, defining))
 
 
@@ -120,84 +121,87 @@ def _locate_module(entry_point: EntryPoint) -> Path | Unresolved:
     return found or Unresolved(f"module `{entry_point.module}` has no Python file")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceModule:
-    """The names of one module, each with the statements that may have given it its value.
-
-    Args:
-        is_open: whether it may have names that its source does not show.
-    """
-
-    path: Path
-    bindings: dict[str, list[ast.stmt]]
-    is_open: bool
-
-    def find(self, attribute: str) -> Definition | None:
-        """What *attribute*, dotted or not, is; None where the module has no such name."""
-        first, *rest = attribute.split(".")
-        nodes = self.bindings.get(first)
-        for name in rest:
-            if not nodes or not isinstance(nodes[-1], ast.ClassDef):
-                break
-            inner = _collect(nodes[-1].body)
-            if name not in inner:  # it may be inherited
-                return Definition(self.path, nodes[-1].lineno)
-            nodes = inner[name]
-        return self._define(nodes) if nodes else None
-
-    def _define(self, nodes: Sequence[ast.stmt], followed: int = 0) -> Definition:
-        last = nodes[-1]
-        if len(nodes) > 1:
-            found = [self._definition(node) for node in nodes]
-            same = all((d.kind, d.signature) == (found[0].kind, found[0].signature) for d in found)
-            return found[-1] if same else Definition(self.path, last.lineno)
-        if isinstance(last, ast.Assign) and isinstance(last.value, ast.Name) and followed < 10:
-            target = self.bindings.get(last.value.id)
-            return self._define(target, followed + 1) if target else Definition(self.path, last.lineno)
-        return self._definition(last)
-
-    def _definition(self, node: ast.stmt) -> Definition:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return self._function(node)
-        if isinstance(node, ast.ClassDef):
-            return Definition(self.path, node.lineno, "class", _constructor(node), _summary(node))
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, _LITERALS):
-            is_plain = isinstance(node, ast.AnnAssign) or isinstance(node.targets[0], ast.Name)
-            return Definition(self.path, node.lineno, "value" if is_plain else "unknown")
-        return Definition(self.path, node.lineno)
-
-    def _function(self, node: Function) -> Definition:
-        decorators = {_decorator_name(decorator) for decorator in node.decorator_list}
-        if not decorators <= _TRANSPARENT:
-            return Definition(self.path, node.lineno, summary=_summary(node))
-        is_async = isinstance(node, ast.AsyncFunctionDef)
-        kind: Any = "async function" if is_async else "generator" if _is_generator(node) else "function"
-        signature = signature_of(node, skip_first="classmethod" in decorators)
-        return Definition(self.path, node.lineno, kind, signature, _summary(node))
-
-
 @lru_cache(maxsize=128)
-def _read_file(path: Path, *_state: int) -> SourceModule | str:
-    """The module in the file at *path*; it is read anew only when its state is another one."""
-    return read_module(path, path.read_bytes())
+def _names_in(path: Path, *_state: int) -> Names:
+    """The names in the file at *path*; it is read anew only when its state is another one."""
+    source = path.read_bytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the author's own, shown when it is imported
+        names = _names(ast.parse(source, filename=str(path)).body)
+    if "__getattr__" in names or _DEFINES_UNSEEN.search(source):
+        names.setdefault("*", [])
+    return names
 
 
-def read_module(path: Path, source: bytes) -> SourceModule | str:
-    """The module whose *source* is that of the file at *path*, or why that is none."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the author's own, shown when it is imported
-            tree = ast.parse(source, filename=str(path))
-    except SyntaxError as error:
-        return f"is not Python: {error.msg} (line {error.lineno})"
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"cannot be read: {error}"
-    bindings = _collect(tree.body)
-    is_open = not bindings.keys().isdisjoint(("*", "__getattr__")) or _DEFINES_UNSEEN.search(source)
-    return SourceModule(path, bindings, bool(is_open))
+def _names(body: Sequence[ast.stmt]) -> Names:
+    found: Names = {}
+    for statement in body:
+        for name in _bound_names(statement):
+            found[name] = [statement]
+        for block in _blocks(statement):
+            for name, nodes in _names(block).items():
+                found.setdefault(name, []).extend(nodes)
+    return found
 
 
-def signature_of(node: Function, *, skip_first: bool = False) -> Signature:
+def _bound_names(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, _DEFINING):
+        yield statement.name
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
+    elif isinstance(statement, ast.Assign) or (isinstance(statement, ast.AnnAssign) and statement.value):
+        for target in statement.targets if isinstance(statement, ast.Assign) else (statement.target,):
+            for node in ast.walk(target):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.id
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The statements inside an `if`, `try`, `with` or loop."""
+    if not isinstance(statement, _DEFINING):
+        for holder in (statement, *getattr(statement, "handlers", ())):
+            for field in ("body", "orelse", "finalbody"):
+                yield getattr(holder, field, [])
+
+
+def _define(
+    path: Path, names: Names, nodes: Sequence[ast.stmt], inner: Sequence[str] = (), followed: int = 0
+) -> Definition:
+    """What the last of *nodes* defines, or the attribute *inner* of that class."""
+    last = nodes[-1]
+    unknown = Definition(path, last.lineno)
+    if inner:
+        members = _names(last.body) if isinstance(last, ast.ClassDef) else {}
+        found = members.get(inner[0])  # one that is not there may be inherited
+        return _define(path, names, found, inner[1:]) if found else unknown
+    if len(nodes) > 1:
+        choices = [_define(path, names, [node]) for node in nodes]
+        return choices[-1] if len({(d.kind, d.signature) for d in choices}) == 1 else unknown
+    if isinstance(last, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return _function(path, last)
+    if isinstance(last, ast.ClassDef):
+        return Definition(path, last.lineno, "class", _constructor(last), _summary(last))
+    if isinstance(last, ast.AnnAssign) or (
+        isinstance(last, ast.Assign) and isinstance(last.targets[0], ast.Name)
+    ):
+        if isinstance(last.value, _LITERALS):
+            return Definition(path, last.lineno, "value")
+        if isinstance(last.value, ast.Name) and last.value.id in names and followed < 10:
+            return _define(path, names, names[last.value.id], (), followed + 1)
+    return unknown
+
+
+def _function(path: Path, node: Function) -> Definition:
+    decorators = {_decorator_name(decorator) for decorator in node.decorator_list}
+    if not decorators <= _TRANSPARENT:
+        return Definition(path, node.lineno, summary=_summary(node))
+    is_async = isinstance(node, ast.AsyncFunctionDef)
+    kind: Any = "async function" if is_async else "generator" if _is_generator(node) else "function"
+    signature = _signature(node, skip_first="classmethod" in decorators)
+    return Definition(path, node.lineno, kind, signature, _summary(node))
+
+
+def _signature(node: Function, *, skip_first: bool = False) -> Signature:
     """The signature that a function's source spells; defaults are only marked as there."""
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
@@ -227,47 +231,15 @@ def _annotation(node: ast.expr | None) -> object:
     return name if isinstance(name, str) else Parameter.empty
 
 
-def _collect(body: Sequence[ast.stmt]) -> dict[str, list[ast.stmt]]:
-    """The names that *body* binds, each with its last binding, and those after it that may be skipped."""
-    found: dict[str, list[ast.stmt]] = {}
-    for statement in body:
-        for name in _bound_names(statement):
-            found[name] = [statement]
-        for block in _blocks(statement):
-            for name, nodes in _collect(block).items():
-                found.setdefault(name, []).extend(nodes)
-    return found
-
-
-def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    if isinstance(statement, _DEFINING):
-        yield statement.name
-    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-        yield from (alias.asname or alias.name.partition(".")[0] for alias in statement.names)
-    elif isinstance(statement, ast.Assign) or (isinstance(statement, ast.AnnAssign) and statement.value):
-        for target in statement.targets if isinstance(statement, ast.Assign) else (statement.target,):
-            for node in ast.walk(target):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                    yield node.id
-
-
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """The statements inside an `if`, `try`, `with` or loop."""
-    if not isinstance(statement, _DEFINING):
-        for holder in (statement, *getattr(statement, "handlers", ())):
-            for field in ("body", "orelse", "finalbody"):
-                yield getattr(holder, field, [])
-
-
 def _summary(node: Function | ast.ClassDef) -> str:
     return (ast.get_docstring(node) or "").partition("\n")[0].strip()
 
 
 def _constructor(node: ast.ClassDef) -> Signature | None:
     """The signature of calling a class; None where a base or decorator may decide it."""
-    found = _collect(node.body).get("__init__", [])
+    found = _names(node.body).get("__init__", [])
     if len(found) == 1 and isinstance(found[0], ast.FunctionDef) and not node.decorator_list:
-        return signature_of(found[0], skip_first=True)
+        return _signature(found[0], skip_first=True)
     return None
 
 

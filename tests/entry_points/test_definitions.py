@@ -1,4 +1,3 @@
-import ast
 import inspect
 import os
 import sys
@@ -7,42 +6,39 @@ import types
 
 import pytest
 
-from c10cli.entry_points.definitions import (
-    Definition,
-    Missing,
-    Unresolved,
-    definition_of,
-    locate_source,
-    read_module,
-    signature_of,
-)
+from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of, locate_source
 from c10cli.entry_points.parse import parse_entry_point
 
 
 @pytest.fixture
-def module(tmp_path):
-    """A module from its source."""
+def define(tmp_path):
+    """`define(text)`: the definition behind an entry point; after `define(text, source)`, that of a file."""
 
-    return lambda source: read_module(tmp_path / "m.py", textwrap.dedent(source).encode())
+    def define(text, source=None):
+        if source is not None:
+            (tmp_path / text.partition(":")[0]).write_text(textwrap.dedent(source), encoding="utf-8")
+        return definition_of(parse_entry_point(text, tmp_path))
+
+    return define
 
 
 @pytest.mark.parametrize(
     "parameters",
     ["", "x", "x, y=1", "x, /, y", "x=1, /, y=2", "*args", "x, *, y", "x, *args, y=1, **kw", "*, y", "**kw"],
 )
-def test_the_signature_is_that_of_the_imported_function(parameters):
+def test_the_signature_is_that_of_the_imported_function(define, parameters):
     source = f"def f({parameters}): pass"
     namespace = {}
     exec(source, namespace)
     real = inspect.signature(namespace["f"]).parameters.values()
-    read = signature_of(ast.parse(source).body[0]).parameters.values()
+    read = define("m.py:f", source).signature.parameters.values()
     assert [(p.name, p.kind, p.default is p.empty) for p in read] == [
         (p.name, p.kind, p.default is p.empty) for p in real
     ]
 
 
-def test_plain_annotations_are_names_and_longer_ones_are_left_out(module):
-    found = module("def f(a: int, b: 'str', c: list[int], d) -> float: ...").find("f")
+def test_plain_annotations_are_names_and_longer_ones_are_left_out(define):
+    found = define("m.py:f", "def f(a: int, b: 'str', c: list[int], d) -> float: ...")
     annotations = [p.annotation for p in found.signature.parameters.values()]
     assert annotations == ["int", "str", inspect.Parameter.empty, inspect.Parameter.empty]
     assert found.signature.return_annotation == "float"
@@ -80,55 +76,48 @@ def test_plain_annotations_are_names_and_longer_ones_are_left_out(module):
         ("g = f\nf = g", "unknown"),
     ],
 )
-def test_the_kind_of_a_definition(module, source, kind):
-    assert module(source).find("f").kind == kind
+def test_the_kind_of_a_definition(define, source, kind):
+    assert define("m.py:f", source).kind == kind
 
 
-def test_a_name_nobody_defines_is_none(module):
-    found = module("def f(): ...\nclass C:\n    def g(self): ...\nx: int\n")
-    assert found.find("g") is None
-    assert found.find("x") is None
+def test_a_name_that_nobody_defines_is_missing(define):
+    source = "def f(): ...\nclass C:\n    def g(self): ...\nx: int\n"
+    assert define("m.py:g", source) == Missing("`m.py` has no `g`")
+    assert define("m.py:x", source) == Missing("`m.py` has no `x`")
 
 
-def test_names_inside_classes(module):
-    found = module(
-        "class C:\n    @staticmethod\n    def f(x): ...\n    @classmethod\n    def g(cls, y): ...\n"
-    )
-    assert list(found.find("C.f").signature.parameters) == ["x"]
-    assert list(found.find("C.g").signature.parameters) == ["y"]
-    assert found.find("C.inherited").kind == "unknown"
+def test_names_inside_classes(define):
+    source = "class C:\n    @staticmethod\n    def f(x): ...\n    @classmethod\n    def g(cls, y): ...\n"
+    assert list(define("m.py:C.f", source).signature.parameters) == ["x"]
+    assert list(define("m.py:C.g").signature.parameters) == ["y"]
+    assert define("m.py:C.inherited").kind == "unknown"
 
 
-def test_a_class_is_called_through_its_constructor(module):
-    found = module("class C:\n    def __init__(self, n): ...\nclass D(C): ...\n")
-    assert list(found.find("C").signature.parameters) == ["n"]
-    assert found.find("D").signature is None
+def test_an_attribute_of_a_function_is_not_the_function(define):
+    assert define("m.py:f.other", "def f(x): ...\n").kind == "unknown"
 
 
-def test_the_line_is_that_of_the_definition(module):
-    assert module("\n\ndef f(): ...\n").find("f").line == 3
+def test_a_class_is_called_through_its_constructor(define):
+    source = "class C:\n    def __init__(self, n): ...\nclass D(C): ...\n"
+    assert list(define("m.py:C", source).signature.parameters) == ["n"]
+    assert define("m.py:D").signature is None
 
 
 @pytest.mark.parametrize(
     "source", ["from a import *", "def __getattr__(n): ...", "globals()['f'] = 1", "exec(s)"]
 )
-def test_a_module_may_have_names_that_do_not_show(module, source):
-    assert module(source).is_open
-    assert not module("def f(): ...").is_open
+def test_a_module_may_have_names_that_do_not_show(define, source):
+    reason = "`m.py` may define `f` only when it is imported"
+    assert define("m.py:f", source) == Unresolved(reason)
 
 
-def test_what_is_no_python_says_so(module):
-    assert module("def k(:\n") == "is not Python: invalid syntax (line 1)"
-    assert module("x = '\0'\n").endswith("null bytes") or module("x = '\0'\n").startswith("is not Python: ")
+def test_what_is_no_python_says_so(define):
+    assert define("m.py:f", "def k(:\n") == Missing("`m.py` is not Python: invalid syntax (line 1)")
+    assert "null bytes" in define("m.py:f", "x = '\0'\n").message
 
 
-def test_a_modules_own_warnings_stay_quiet_and_reading_runs_nothing(module):
-    assert module("import sys\nx = '\\d'\nsys.exit(3)\n").find("x").kind == "value"
-
-
-@pytest.fixture
-def define(tmp_path):
-    return lambda text: definition_of(parse_entry_point(text, tmp_path))
+def test_a_modules_own_warnings_stay_quiet_and_reading_runs_nothing(define):
+    assert define("m.py:x", "import sys\nx = '\\d'\nsys.exit(3)\n").kind == "value"
 
 
 def test_the_definition_behind_an_entry_point_has_its_file_and_line(tmp_path, define):
@@ -146,16 +135,6 @@ def test_the_definition_behind_an_entry_point_has_its_file_and_line(tmp_path, de
 def test_a_name_that_the_file_lacks_has_near_names(tmp_path, define):
     (tmp_path / "k.py").write_text("def relu(x): ...\n")
     assert define("k.py:rleu") == Missing("`k.py` has no `rleu`", "did you mean `relu`?")
-
-
-def test_a_file_that_cannot_be_parsed_has_no_definitions(tmp_path, define):
-    (tmp_path / "k.py").write_text("def relu(:\n")
-    assert define("k.py:relu") == Missing("`k.py` is not Python: invalid syntax (line 1)")
-
-
-def test_a_name_that_only_importing_would_show_is_left_open(tmp_path, define):
-    (tmp_path / "k.py").write_text("from os import *\n")
-    assert define("k.py:relu") == Unresolved("`k.py` may define `relu` only when it is imported")
 
 
 def test_a_file_that_changed_is_read_again(tmp_path, define):
