@@ -25,9 +25,8 @@ OURS = ("c10cli", "c10cli, forgetting each round", "c10cli, forgetting each text
 
 
 def forget():
-    for memory in parser._MEMORIES.values():
-        memory.types.clear()
-        memory.defaults.clear()
+    parser._remembered_type.cache_clear()
+    parser._remembered_default.cache_clear()
 
 
 def parse_all(parse, texts):
