@@ -14,7 +14,7 @@ import click
 from c10cli.arrays.placement import to_numpy
 from c10cli.arrays.tensor_types import is_tensor, key_of
 from c10cli.cli.operator_command import OperatorCall, OperatorGroup
-from c10cli.cli.options import command as c10_command
+from c10cli.cli.options import FILE, command as c10_command
 from c10cli.cli.session import Session, stdout_to_stderr, written
 from c10cli.describe import describe
 from c10cli.errors import Diagnostic, NoKernelError, ReportError, counted
@@ -33,10 +33,7 @@ _JSON_ELEMENTS = 1000
 
 @c10_command("call", cls=OperatorGroup)
 @click.option(
-    "--save",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the result: .npy, or .npz for several; `-`: an .npy on standard output, and nothing else.",
+    "--save", type=FILE, metavar="FILE", help="Write the result: .npy, .npz for several, `-` to stdout."
 )
 def command(session: Session, call: OperatorCall, save: Path | None) -> int:
     """Call operator OP with ARGUMENTS and print what it returns.
@@ -154,10 +151,8 @@ def check_savable(path: Path, schema: FunctionSchema) -> None:
     """
     for index, declared in enumerate(schema.returns):
         kind = declared.type
-        if not any(
-            test(kind)
-            for test in (schema_types.is_tensor, schema_types.is_optional_tensor, schema_types.is_tensor_list)
-        ):
+        is_array = schema_types.is_tensor(kind) or schema_types.is_optional_tensor(kind)
+        if not (is_array or schema_types.is_tensor_list(kind)):
             name = declared.name or f"return_{index}"
             raise click.UsageError(f"return `{name}` of `{schema.name}` is {kind}, no array to save")
     count = len(schema.returns)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from c10cli.cli.options import command as c10_command
-from c10cli.cli.session import Session
+from c10cli.cli.session import Session, picked
 from c10cli.errors import Diagnostic, Span, counted
 
 if TYPE_CHECKING:
@@ -132,10 +132,9 @@ def _show_json(session: Session, old: str, new: str, changes: Changes) -> None:
 
 def _as_dict(change: OperatorChange) -> dict[str, object]:
     detail, waiver = change.change, change.waiver
-    said = ("what", "where", "message", "backward", "forward", "why")
     return {
         "operator": change.operator,
-        **{name: getattr(detail, name) for name in said},
+        **picked(detail, "what", "where", "message", "backward", "forward", "why"),
         "todo": detail.todo or None,
         "breaks": change.breaks,
         "old": _place(change.old, change.old_text),
@@ -149,8 +148,7 @@ def _as_dict(change: OperatorChange) -> dict[str, object]:
 def _place(span: Span | None, text: str) -> dict[str, object] | None:
     if span is None:
         return None
-    place = {name: getattr(span, name) for name in ("file", "line", "column", "end_column")}
-    return {**place, "text": text or None}
+    return {**picked(span, "file", "line", "column", "end_column"), "text": text or None}
 
 
 def _show_github(session: Session, changes: Changes) -> None:

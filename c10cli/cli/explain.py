@@ -22,7 +22,7 @@ from c10cli.errors import CODES, C10Error, DispatchError, InternalError, NoKerne
 from c10cli.schema import types as schema_types
 
 if TYPE_CHECKING:
-    from c10cli.manifest.link import LinkedOperator
+    from c10cli.manifest.link import LinkedOperator, Variant
 
 _PAGES = Path(__file__).parents[1] / "explanations"
 # No operator has a name of digits alone; one called `e204` is found by its whole name.
@@ -122,7 +122,7 @@ def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
     variants = entries[0]["variants"] if entries and entries[0]["key"] == key else ()
     kernel = next((variant for variant in variants if variant["taken"]), None)
     if kernel:
-        refused = _import_error(linked, keys[0], kernel["name"])
+        refused = _import_error(linked.variant(keys[0], kernel["name"]), linked)
         fault = refused.diagnostics[0].message if refused else None
         kernel = {**kernel, "fault": fault, "importable": refused is None}
         error = error or refused
@@ -178,9 +178,8 @@ def _explain_argument(name: str, value: Any, stand_in: str | None) -> dict[str, 
     """An argument with dtype and shape, or type, and the keys of its tensors; never its contents."""
     from c10cli.arrays.tensor_types import key_of, tensors_of
 
-    tensors = tensors_of(value)
+    shown, tensors = describe(value), tensors_of(value)
     found = {stand_in or getattr(key_of(tensor), "name", None) for tensor in tensors}
-    shown = describe(value)
     if isinstance(value, list | tuple) and tensors:
         shown += f": {', '.join(describe(element) for element in value)}"
     return {"name": name, "value": shown, "keys": sorted(key for key in found if key)}
@@ -212,10 +211,10 @@ def _explain_key(call: OperatorCall, key: str, is_chosen: bool, elsewhere: str) 
     return {"key": key, "serves": serves, "reason": reason, "variants": variants}
 
 
-def _import_error(linked: LinkedOperator, key: str, variant: str) -> C10Error | None:
+def _import_error(variant: Variant, linked: LinkedOperator) -> C10Error | None:
     with stdout_to_stderr():
         try:
-            linked.bind(linked.variant(key, variant).kernel)
+            linked.bind(variant.kernel)
         except C10Error as error:
             return error
     return None

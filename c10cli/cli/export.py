@@ -7,29 +7,24 @@ from pathlib import Path
 
 import click
 
-from c10cli.cli.options import check_overwrite, command as c10_command, force_option
+from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option
 from c10cli.cli.session import Session
 from c10cli.errors import Diagnostic, counted
 
 
 @c10_command("export")
 @click.option("--to", "target", type=click.Choice(["torch"]), required=True, help="The framework.")
-@click.option(
-    "--save",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    metavar="FILE.py",
-    help="The module to write; it finds the registry relative to itself.",
-)
+@click.option("--save", type=FILE, required=True, metavar="FILE.py", help="The module to write.")
 @click.option("--select", multiple=True, metavar="PATTERN", help="Take only operators whose name has it.")
 @force_option
 def command(session: Session, target: str, save: Path, select: tuple[str, ...], force: bool) -> int:
     """Write a Python module that registers the operators with torch.
 
     After `import FILE`, torch.ops has every operator of the registry, with its
-    CPU and CUDA kernels.  Python can do the same without a file: see
-    export_to_torch in c10cli.interop.torch_export.  PATTERN is a part of a
-    name or, with `*` or `?`, a pattern for the whole name.
+    CPU and CUDA kernels; FILE finds the registry relative to itself.  Python
+    can do the same without a file: see export_to_torch in
+    c10cli.interop.torch_export.  PATTERN is a part of a name or, with `*` or
+    `?`, a pattern for the whole name.
 
     Example: c10 export --to torch --select softmax --save c10_ops.py
     """

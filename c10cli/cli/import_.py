@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from c10cli.cli.options import check_overwrite, command as c10_command, force_option
+from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option
 from c10cli.cli.session import Session
 from c10cli.errors import Diagnostic, counted
 from c10cli.files import write_atomic
@@ -24,29 +24,12 @@ _SHOWN_NAMES = 3
 
 
 @c10_command("import")
-@click.option(
-    "--from",
-    "source",
-    required=True,
-    metavar="SOURCE",
-    help="`torch`, a native_functions.yaml, or a functions.yaml of ExecuTorch.",
-)
+@click.option("--from", "source", required=True, metavar="SOURCE", help="`torch`, or a YAML file.")
 @click.option("--select", multiple=True, metavar="PATTERN", help="Take only operators whose name has it.")
-@click.option(
-    "--key", "keys", type=_KEY, multiple=True, metavar="KEY", help="Dispatch keys to give kernels to."
-)
-@click.option(
-    "--bind",
-    type=click.Choice(["torch", "none"]),
-    help="Whose kernels: torch's (the default), or none (the default for ExecuTorch).",
-)
-@click.option(
-    "--schemas",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="A native_functions.yaml with what an ExecuTorch file only names (default: torch has it).",
-)
-@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The manifest.")
+@click.option("--key", "keys", type=_KEY, multiple=True, metavar="KEY", help="Dispatch keys to have kernels.")
+@click.option("--bind", type=click.Choice(["torch", "none"]), help="Whose kernels (none for ExecuTorch).")
+@click.option("--schemas", type=FILE, metavar="FILE", help="What has the schemas (default: torch).")
+@click.option("--save", type=FILE, metavar="FILE", help="The manifest.")
 @force_option
 def command(
     session: Session,
@@ -60,6 +43,8 @@ def command(
 ) -> int:
     """Write a manifest of the operators of torch, or of a file that declares operators.
 
+    A file is a native_functions.yaml, or a functions.yaml of ExecuTorch; where
+    that only names operators, --schemas has a native_functions.yaml with them.
     The kernels are torch's own operators, which `c10 call` gives torch's
     tensors.  Without --save the manifest goes to standard output, and what is
     said about it to standard error.  PATTERN is a part of a name or, with `*`

@@ -7,7 +7,7 @@ import sys
 import click
 
 from c10cli.cli.options import command as c10_command, complete_operator
-from c10cli.cli.session import Session
+from c10cli.cli.session import Session, picked
 from c10cli.dispatch.names import matches_name
 from c10cli.errors import Diagnostic, did_you_mean
 from c10cli.manifest.declarations import OperatorDecl
@@ -26,11 +26,8 @@ def command(session: Session, pattern: str | None) -> int:
     operators = [o for o in manifest.operators if matches_name(str(o.name), patterns)]
     operators.sort(key=lambda operator: str(operator.name))
     if session.is_json:
-        session.echo_json(
-            "c10.list/1",
-            registry=str(manifest.path),
-            operators=[_as_dict(operator) for operator in operators],
-        )
+        shown = [_as_dict(operator) for operator in operators]
+        session.echo_json("c10.list/1", registry=str(manifest.path), operators=shown)
     elif operators:
         session.echo("\n".join(_lines(operators)))
     if operators:
@@ -65,23 +62,18 @@ def _as_dict(operator: OperatorDecl) -> dict[str, object]:
     name = operator.name
     return {
         "name": str(name),
-        "namespace": name.namespace,
-        "base": name.base,
-        "overload": name.overload,
+        **picked(name, "namespace", "base", "overload"),
         "schema": str(operator.schema),
         "summary": operator.summary,
         "keys": list(operator.dispatch_keys),
         "kernels": [
             {
                 "key": kernel.dispatch_key,
-                "name": kernel.name,
                 "kernel": kernel.entry_point.text,
-                "requires": list(kernel.requires),
-                "file": kernel.span.file,
-                "line": kernel.span.line,
+                **picked(kernel, "name", "requires"),
+                **picked(kernel.span, "file", "line"),
             }
             for kernel in operator.kernels
         ],
-        "file": operator.span.file,
-        "line": operator.span.line,
+        **picked(operator.span, "file", "line"),
     }

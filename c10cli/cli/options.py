@@ -14,6 +14,7 @@ from c10cli.errors import C10Error, DispatchError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+FILE: Any = click.Path(path_type=Path, dir_okay=False)
 SEED = click.IntRange(min=0)
 
 
@@ -31,7 +32,6 @@ def command(
     """A `c10` command with the shared options; the function gets the session first."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        settings.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
         make: Callable[[Any], click.Command] = click.command(name, **settings)
         return make(click.pass_obj(shared_options(function, formats)))
 
@@ -43,14 +43,10 @@ def shared_options(function: Function, formats: tuple[str, ...] | None = None) -
     kind = click.Choice(formats) if formats else click.STRING
     colors = click.Choice(["auto", "always", "never"])
     shown = f"How to print: {' or '.join(formats or ('text', 'json'))}."
-    options = (
-        click.option("--registry", metavar="FILE", help="The manifest to work on.", **_stored("registry")),
-        click.option("--format", type=kind, help=shown, **_stored("format")),
-        click.option("--color", type=colors, help="When to colour.", **_stored("color")),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    function = click.option("--color", type=colors, help="When to colour.", **_stored("color"))(function)
+    function = click.option("--format", type=kind, help=shown, **_stored("format"))(function)
+    help = "The manifest to work on."
+    return click.option("--registry", metavar="FILE", help=help, **_stored("registry"))(function)
 
 
 def _stored(field: str) -> dict[str, Any]:

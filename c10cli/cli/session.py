@@ -177,8 +177,7 @@ class Session:
             fields["disabled"] = [
                 {
                     "path": str(disabled.path),
-                    "file": disabled.span.file,
-                    "line": disabled.span.line,
+                    **picked(disabled.span, "file", "line"),
                     "diagnostics": [diagnostic.as_dict() for diagnostic in disabled.diagnostics],
                 }
                 for disabled in self._disabled
@@ -209,6 +208,11 @@ class Session:
         """Say where the first code shown is explained, to a person: on a terminal, in text."""
         if self._shown and self.format == "text" and sys.stderr.isatty():
             self.tell(f"for more: c10 explain {self._shown[0].code}")
+
+
+def picked(value: object, *names: str) -> dict[str, Any]:
+    """The attributes *names* of *value*, for JSON."""
+    return {name: getattr(value, name) for name in names}
 
 
 def short_path(path: Path) -> Path:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from c10cli.cli.options import command as c10_command, complete_operator
-from c10cli.cli.session import Session, short_path
+from c10cli.cli.session import Session, picked, short_path
 from c10cli.entry_points.definitions import Definition, Missing, definition_of
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
@@ -66,18 +66,13 @@ def variant_dict(variant: Variant) -> dict[str, Any]:
     """A variant as JSON-ready data, which `fact_lines` prints."""
     kernel = variant.kernel
     return {
-        "name": kernel.name,
         "kernel": kernel.entry_point.text,
-        "taken": variant.taken,
-        "reason": variant.reason,
+        **picked(variant, "taken", "reason"),
+        **picked(kernel, "name", "requires", "boxed"),
         "override": kernel.override or None,
-        "requires": list(kernel.requires),
         "cache": kernel.cache.text if kernel.cache else None,
-        "boxed": kernel.boxed,
         "package": (kernel.entry_point.module or "").partition(".")[0] or None,
-        "file": kernel.span.file,
-        "line": kernel.span.line,
-        "column": kernel.span.column,
+        **picked(kernel.span, "file", "line", "column"),
         **_definition(kernel.entry_point),
     }
 
@@ -132,8 +127,7 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
         "name": str(decl.name),
         "schema": str(decl.schema),
         "summary": decl.summary,
-        "file": decl.schema_span.file,
-        "line": decl.schema_span.line,
+        **picked(decl.schema_span, "file", "line"),
         "arguments": [
             {
                 "name": a.name,
@@ -156,16 +150,7 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
             for key, variants in linked.variants.items()
         ],
         "reference": decl.reference.text if decl.reference else None,
-        "tolerance": {d: {"rtol": t.rtol, "atol": t.atol} for d, t in decl.tolerance.items()},
-        "cost": {"bytes": decl.cost.bytes, "flops": decl.cost.flops},
-        "cases": [
-            {
-                "name": case.name,
-                "sweep": {name: list(values) for name, values in case.sweep.items()},
-                "dtypes": list(case.dtypes),
-                "inputs": dict(case.inputs),
-                "bench": case.bench,
-            }
-            for case in decl.cases
-        ],
+        "tolerance": {dtype: picked(t, "rtol", "atol") for dtype, t in decl.tolerance.items()},
+        "cost": picked(decl.cost, "bytes", "flops"),
+        "cases": [picked(case, "name", "sweep", "dtypes", "inputs", "bench") for case in decl.cases],
     }

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from c10cli.cli.options import SEED, command as c10_command, key_name, seconds
-from c10cli.cli.session import Session
-from c10cli.errors import counted
+from c10cli.cli.session import Session, picked
+from c10cli.errors import capped, counted
 
 if TYPE_CHECKING:
     from c10cli.verify.gate import Validation
@@ -19,26 +19,10 @@ if TYPE_CHECKING:
 @click.argument("manifest", required=False, metavar="[MANIFEST]")
 @click.option("--static", is_flag=True, help="Check sources only; import nothing.")
 @click.option("--no-run", is_flag=True, help="Import and bind kernels, but run none.")
-@click.option(
-    "--require",
-    type=key_name,
-    multiple=True,
-    metavar="KEY",
-    help="A dispatch key whose kernels must have run here.",
-)
-@click.option(
-    "--timeout", "timeout_s", type=seconds, default=60.0, show_default=True, help="Seconds for a kernel."
-)
+@click.option("--require", type=key_name, multiple=True, metavar="KEY", help="A key whose kernels must run.")
+@click.option("--timeout", "timeout_s", type=seconds, default=60.0, show_default=True, help="For one kernel.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the random inputs.")
-def command(
-    session: Session,
-    manifest: str | None,
-    static: bool,
-    no_run: bool,
-    require: tuple[str, ...],
-    timeout_s: float,
-    seed: int,
-) -> int:
+def command(session: Session, manifest: str | None, no_run: bool, **options: Any) -> int:
     """Check a registry: the manifest, the sources, every kernel, every result.
 
     Without MANIFEST, the registry is found as for every command.  The sources
@@ -55,15 +39,7 @@ def command(
         session.registry = manifest
     session.tell_registry()
     with session.progress() as begins:
-        validation = validate(
-            session.registry_path,
-            static=static,
-            run=not no_run,
-            require=require,
-            timeout_s=timeout_s,
-            seed=seed,
-            begins=begins,
-        )
+        validation = validate(session.registry_path, run=not no_run, begins=begins, **options)
     _show(session, validation)
     if not validation.ok:
         return 3 if validation.diagnostics[0].code == "C10E101" else 1
@@ -85,10 +61,7 @@ def _show(session: Session, validation: Validation) -> None:
             "c10.validate/1",
             registry=str(validation.registry),
             ok=validation.ok,
-            counts={
-                name: getattr(validation, name)
-                for name in ("operators", "kernels", "static", "bound", "run", "cases")
-            },
+            counts=picked(validation, "operators", "kernels", "static", "bound", "run", "cases"),
             left_out=validation.left_out,
             diagnostics=[diagnostic.as_dict() for diagnostic in validation.diagnostics],
             skipped=[asdict(skipped) for skipped in validation.skipped],
@@ -114,7 +87,8 @@ def _lines(validation: Validation) -> list[str]:
         name = " ".join(part for part in (s.operator, s.dispatch_key, s.variant) if part)
         by_reason.setdefault((s.stage, s.reason), []).append(name)
     for (stage, reason), names in by_reason.items():
-        shown = "all kernels" if len(names) == validation.kernels > 1 else _first(names)
+        # A registry may have ten thousand kernels.
+        shown = "all kernels" if len(names) == validation.kernels > 1 else ", ".join(capped(names, 40))
         lines.append(f"  skipped  {_STAGES[stage]} {shown}: {reason}")
     if validation.left_out and validation.kernels:
         lines.append(f"  skipped  binding and run of all kernels: {validation.left_out}")
@@ -123,12 +97,4 @@ def _lines(validation: Validation) -> list[str]:
     return lines
 
 
-def _first(names: list[str]) -> str:
-    """*names*, or of very many the first: a registry may have ten thousand kernels."""
-    if len(names) <= _SHOWN_NAMES:
-        return ", ".join(names)
-    return f"{', '.join(names[: _SHOWN_NAMES - 1])} and {len(names) - _SHOWN_NAMES + 1} more"
-
-
-_SHOWN_NAMES = 40
 _STAGES = {"static": "source check of", "bind": "binding of", "run": "run of", "compare": "comparison of"}
