@@ -128,16 +128,12 @@ def measure_iterations(timed: Round) -> int:
             fact = "the clock is too coarse for this case"
             raise BenchError(Diagnostic("C10E602", fact, notes=(note,), help="choose a larger case"))
         wanted = iterations * _SAMPLE_TARGET_NS / max(elapsed, 1)
-        iterations = _rounded(min(wanted, iterations * 100, _MOST_ITERATIONS))
+        wanted = min(wanted, iterations * 100, _MOST_ITERATIONS)
+        # Whole blocks of the unrolled loop, where there is at least one.
+        blocks = -(-int(wanted) // UNROLLED)
+        iterations = blocks * UNROLLED if wanted >= UNROLLED else max(2, round(wanted))
         elapsed = timed(iterations)
     return iterations
-
-
-def _rounded(iterations: float) -> int:
-    """A whole number of unrolled blocks, where there is at least one."""
-    if iterations < UNROLLED:
-        return max(2, round(iterations))
-    return -(-int(iterations) // UNROLLED) * UNROLLED
 
 
 def measure_warm_up(
