@@ -55,13 +55,11 @@ class _Measurement:
         try:
             return self._measured()
         except C10Error as error:
-            return self._failed(_status_of(error), error.diagnostics[0])
+            status, finding = _status_of(error), error.diagnostics[0]
         except MemoryError as error:
             text = f"not enough memory: {error}" if str(error) else "not enough memory"
-            return self._failed("out-of-memory", Diagnostic("C10E606", text))
-
-    def _failed(self, status: Status, diagnostic: Diagnostic) -> CaseResult:
-        return replace(self._result, status=status, code=diagnostic.code, reason=diagnostic.message)
+            status, finding = "out-of-memory", Diagnostic("C10E606", text)
+        return replace(self._result, status=status, code=finding.code, reason=finding.message)
 
     def _measured(self) -> CaseResult:
         """Check, measure, check again: no time without a correct result."""

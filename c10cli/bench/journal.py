@@ -60,8 +60,7 @@ def read_journal(folder: Path) -> list[dict[str, object]]:
     """The records of the journal in *folder*, without a last line that was cut off.
 
     Raises:
-        BenchError: there is no journal, or a line before the last is no
-            record (C10E603).
+        BenchError: there is no journal, or a line before the last is no record (C10E603).
     """
     path = folder / JOURNAL_NAME
     try:

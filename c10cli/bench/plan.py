@@ -101,9 +101,8 @@ def _skip_reason(variant: Variant) -> str:
 
 def _nothing_selected(idle: Sequence[str], known: Iterable[str]) -> BenchError:
     if not idle:
-        return BenchError(
-            Diagnostic("C10E601", "the registry has no cases", help="add `cases:` to the operators")
-        )
+        todo = "add `cases:` to the operators"
+        return BenchError(Diagnostic("C10E601", "the registry has no cases", help=todo))
     parts = {part for identity in known for part in identity.split("/")}
     bases = {part.partition("::")[2] for part in parts if "::" in part}
     fact = f"no case matches {' or '.join(f'`{pattern}`' for pattern in idle)}"

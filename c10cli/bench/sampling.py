@@ -43,8 +43,7 @@ class Samples:
         samples_ns: the time of each, in the order taken.
         disturbed: positions of those during which the scheduler took the CPU away.
         warm_up: samples discarded before the first of these.
-        settled: whether the warm-up ended because the times agreed, not
-            because it reached its limit.
+        settled: whether the warm-up ended because the times agreed, not at its limit.
     """
 
     iterations: int

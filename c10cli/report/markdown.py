@@ -42,9 +42,8 @@ _READING = (
 )
 
 
-def _section(title: str, blocks: Iterable[str]) -> list[str]:
-    found = list(blocks)
-    return [f"## {title}", *found] if found else []
+def _section(title: str, blocks: list[str]) -> list[str]:
+    return [f"## {title}", *blocks] if blocks else []
 
 
 def _items(lines: Iterable[str]) -> list[str]:
