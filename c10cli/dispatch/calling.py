@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from c10cli.describe import describe
-from c10cli.dispatch.generated import Function, SwapTable, generate_apply, generate_call
+from c10cli.dispatch.generated import Function, SwapTable, fresh, generate_apply, generate_call
 from c10cli.dispatch.stack import Stack
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, KernelError, SchemaError
 from c10cli.schema import types as schema_types
@@ -338,10 +338,7 @@ _MISSING = object()
 
 
 def _default(argument: Argument) -> Any:
-    """The default, a list afresh, or `_MISSING`."""
-    if not argument.has_default:
-        return _MISSING
-    return list(argument.default) if isinstance(argument.default, tuple) else argument.default
+    return fresh(argument.default) if argument.has_default else _MISSING
 
 
 class _Below:

@@ -167,9 +167,6 @@ class Dispatcher(Unique):
     def deregister_kernel(self, op: OperatorHandle | str, dispatch_key: DispatchKey | str) -> None:
         """Remove the kernel that serves *dispatch_key*; one that it overrode serves again.
 
-        Args:
-            op: a handle, or a name as `find` takes it.
-
         Raises:
             RegistrationError: C10E308, there is none.
             StaleHandleError: C10E306.

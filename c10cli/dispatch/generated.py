@@ -52,7 +52,7 @@ def generate_call(
         "c10_tuple": tuple,
         "c10_len": len,
         "c10_miss": KeyError,
-        **{f"c10_default_{a.name}": _fresh(a.default) for a in schema.arguments if a.has_default},
+        **{f"c10_default_{a.name}": fresh(a.default) for a in schema.arguments if a.has_default},
     }
     exec(_compiled(_source(schema, tensor, direct=key_of is None)), names)
     # Taken out of the namespace that is its own __globals__: a cycle would
@@ -95,7 +95,8 @@ def _is_miss(error: KeyError) -> bool:
     )
 
 
-def _fresh(default: object) -> object:
+def fresh(default: Any) -> Any:
+    """*default*; of a list, which is kept as a tuple, a new one."""
     return list(default) if isinstance(default, tuple) else default
 
 

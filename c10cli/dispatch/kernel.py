@@ -82,17 +82,13 @@ class BoundKernel:
         """
         if self.cache_creator is None and not self.boxed:
             return self.function
-        get_cache = get_cache or self.cache_creator or _no_cache
+        get_cache = get_cache or self.cache_creator or (lambda: None)
         if self.boxed:
             return calling.unboxed(self.function, get_cache, self.name)
         function, keyword = self.function, self.cache_keyword
         if keyword is None:
             return lambda *args, **kwargs: function(*args, get_cache(), **kwargs)
         return lambda *args, **kwargs: function(*args, **kwargs, **{keyword: get_cache()})
-
-
-def _no_cache() -> None:
-    return None
 
 
 def callable_place(function: object) -> str:

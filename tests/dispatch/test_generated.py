@@ -110,15 +110,6 @@ def test_returns_of_a_call_that_only_we_can_bind_are_those_of_the_schema(define,
                 call(x)
 
 
-@pytest.mark.parametrize("argument", ["Tensor x", "Tensor[] x"])
-def test_a_call_that_only_we_can_bind_takes_what_the_table_remembers(define, x, argument):
-    op = define(f"({argument}, int from=1) -> int", lambda a, b, /: b, "torch")
-    value = [x] if "[]" in argument else x
-    assert op.call(value) == 1
-    op.table().by_type[type(x)] = lambda x, b: "remembered"
-    assert [op.call(value), op.call(value, 2)] == ["remembered"] * 2
-
-
 @pytest.mark.parametrize("name", ["of", "from"])
 def test_values_reach_the_kernel_as_they_are_whatever_the_arguments_are_called(define, x, name):
     op = define(

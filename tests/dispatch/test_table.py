@@ -3,7 +3,6 @@ import gc
 import pytest
 
 from c10cli.arrays.tensor_types import key_of, register_tensor_type
-from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.errors import DispatchError, NoKernelError
 
@@ -191,14 +190,6 @@ def test_teaching_a_type_while_it_is_being_resolved_is_not_forgotten(dispatcher)
     assert [op.call(grid), op.lookup(grid)(grid)] == ["CPU", "CPU"]
 
 
-def test_a_call_takes_what_the_table_in_use_remembers_for_the_type(op, dispatcher, x):
-    for value in (1, 2):
-        with dispatcher.register_kernel(op, "CPU", lambda x, i, value=value: value):
-            assert op.call(x, 0) == value
-            op.table().by_type[type(x)] = lambda x, i: "remembered"
-            assert op.call(x, 0) == "remembered"
-
-
 def test_the_dump_shows_the_table_in_use_with_what_was_overridden(op, dispatcher):
     def first(x, i):
         return 1
@@ -233,16 +224,6 @@ def test_a_table_without_kernels_says_so(op):
     assert op.dump().splitlines()[-1] == "no kernels"
 
 
-def test_a_renewed_table_has_forgotten_what_it_learned(op, dispatcher, tensor):
-    dispatcher.register_kernel(op, "CPU", lambda x, i: i)
-    op.call(tensor(), 1)
-    table = op.table()
-    assert isinstance(table, DispatchTable)
-    assert len(table.by_type) == len(table.by_key) == 1
-    renewed = table.renewed()
-    assert (renewed.registrations, renewed.by_type, renewed.by_key) == (table.registrations, {}, {})
-
-
 @pytest.mark.parametrize("checked", [False, True])
 def test_types_made_by_the_thousand_are_not_kept_alive(checked, tensor, alive, counted):
     dispatcher = Dispatcher(checked=checked)
@@ -255,5 +236,3 @@ def test_types_made_by_the_thousand_are_not_kept_alive(checked, tensor, alive, c
     del x
     gc.collect()
     assert len(alive) <= 600
-    table = op.table()
-    assert max(map(len, (table.by_type, table._entries))) <= 256
