@@ -45,7 +45,7 @@ _LEAVING_S = 2.0
 _KEPT_BYTES: Final = 16_384
 _LONGEST_WORDS: Final = 300
 # Libraries whose import starts nothing that a fork would lose.
-_SAFE_TO_FORK: Final = ("numpy", "scipy", "torch", "jax", "numba")
+_SAFE_TO_FORK: Final = ("scipy", "torch", "jax", "numba")
 
 # The child searches the parent's folders for modules: `-m` would put the
 # current one first, where a `json.py` would shadow the standard library's.
@@ -184,7 +184,8 @@ class _Process:
 def import_libraries(kernels: Iterable[KernelDecl]) -> None:
     """Import what *kernels* need and their children can share; what fails is for an item to tell."""
     named = {name for kernel in kernels for name in (*kernel.requires, kernel.arrays)}
-    for name in sorted(named.intersection(_SAFE_TO_FORK)):
+    # NumPy's own parts, which it imports late, would be imported by every child.
+    for name in ("numpy.ma", "numpy.random", *sorted(named.intersection(_SAFE_TO_FORK))):
         with contextlib.suppress(Exception):
             importlib.import_module(name)
 

@@ -4,12 +4,13 @@ import subprocess
 import sys
 import textwrap
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from c10cli import BenchError
 from c10cli.jobs import child
-from c10cli.jobs.child import Ended, run_items
+from c10cli.jobs.child import Ended, import_libraries, run_items
 
 WORKER = """\
 import os, signal, subprocess, sys, time
@@ -216,6 +217,18 @@ def test_leaving_the_loop_early_ends_the_process(run, tmp_path):
     items.close()
     time.sleep(1.5)
     assert not (tmp_path / "touched").exists()
+
+
+def test_only_libraries_that_bear_a_fork_are_imported_before_it_and_none_has_to_be_there(monkeypatch):
+    asked = []
+
+    def import_module(name):
+        asked.append(name)
+        raise ImportError
+
+    monkeypatch.setattr(child.importlib, "import_module", import_module)
+    import_libraries([SimpleNamespace(requires=("torch", "no_such_package"), arrays="jax")])
+    assert asked == ["numpy.ma", "numpy.random", "jax", "torch"]
 
 
 def test_a_killed_parent_takes_its_child_with_it(run, tmp_path):
