@@ -63,30 +63,21 @@ class OperatorReader:
         fields.check_names(entry, owner, DEFINITION_FIELDS, ("schema",))
         schema = self._schema(entry, owner)
         # Only what is there is read: most of thousands of operators have few of these.
-        summary = fields.line(entry, "summary", f"`summary` of {owner}") if "summary" in entry else None
+        summary = (fields.line(entry, "summary", f"`summary` of {owner}") or "") if "summary" in entry else ""
         kernels = self._kernels(entry, owner) if "kernels" in entry else ()
-        where = f"`reference` of {owner}"
-        reference = self._entry_point(entry, "reference", where) if "reference" in entry else None
+        what = f"`reference` of {owner}"
+        reference = self._entry_point(entry, "reference", what) if "reference" in entry else None
         tolerance = read_tolerance(fields, entry, owner) if "tolerance" in entry else {}
         cost = self._cost(entry, owner) if "cost" in entry else _NO_COST
         cases = read_cases(fields, entry, owner, schema) if "cases" in entry else ()
         waivers = read_waivers(fields, entry, owner) if "waive" in entry else ()
-        result_dtype = _choice(fields, entry, "result_dtype", f"`result_dtype` of {owner}", RESULT_DTYPES)
+        what = f"`result_dtype` of {owner}"
+        dtype = _choice(fields, entry, "result_dtype", what, RESULT_DTYPES) or RESULT_DTYPES[0]
         if schema is None:
             self.unread.add(owner.strip("`"))
             return None
-        return OperatorDecl(
-            schema,
-            Node(self.document, entry),
-            summary or "",
-            kernels,
-            reference,
-            tolerance,
-            cost,
-            cases,
-            waivers,
-            result_dtype or RESULT_DTYPES[0],
-        )
+        node = Node(self.document, entry)
+        return OperatorDecl(schema, node, summary, kernels, reference, tolerance, cost, cases, waivers, dtype)
 
     def read_extension(self, entry: dict[str, Any], index: int) -> ExtensionDecl | None:
         """The extension that *entry* is, *index* of the manifest's; None where it names no operator."""
@@ -131,34 +122,28 @@ class OperatorReader:
         text = self.fields.text(entry, "schema", f"`schema` of {owner}")
         if text is None:
             return None
+        node = Node(self.document, entry)
         try:
             schema = parse_schema(text, self.dialect, file=self.document.file)
         except SchemaError as error:
-            self.fields.findings += [self._schema_finding(entry, owner, d) for d in error.diagnostics]
+            for fault in error.diagnostics:
+                if owner.startswith("`") and owner not in fault.message:
+                    fault = replace(fault, message=f"{fault.message} in the schema of {owner}")
+                if self.document.is_plain(entry, "schema"):
+                    why = (
+                        "the schema is not in quotes, and YAML gives `#`, `:` and `,` a meaning of their own"
+                    )
+                    fault = fault.with_notes(why)
+                self.fields.findings.append(node.placed(fault, "schema"))
             return None
-        fault = check_schema(schema)
-        if fault is not None:
-            self.fields.findings.append(replace(fault, span=self.document.span(entry, "schema")))
-            return None
-        return schema
-
-    def _schema_finding(self, entry: dict[str, Any], owner: str, fault: Diagnostic) -> Diagnostic:
-        """A finding in the schema's own text, moved to its place in the file."""
-        message = fault.message
-        if owner.startswith("`") and owner not in message:
-            message = f"{message} in the schema of {owner}"
-        found = replace(Node(self.document, entry).placed(fault, "schema"), message=message)
-        if not self.document.is_plain(entry, "schema"):
-            return found
-        return found.with_notes(
-            "the schema is not in quotes, and YAML gives `#`, `:` and `,` a meaning of their own"
-        )
+        refusal = check_schema(schema)
+        if refusal is not None:
+            self.fields.findings.append(replace(refusal, span=node.span("schema")))
+        return schema if refusal is None else None
 
     def _kernels(self, entry: dict[str, Any], owner: str) -> tuple[KernelDecl, ...]:
         """The kernels of an entry, by dispatch key and then best first."""
-        kernels = self.fields.mapping(entry, "kernels", f"`kernels` of {owner}")
-        if kernels is None:
-            return ()
+        kernels = self.fields.mapping(entry, "kernels", f"`kernels` of {owner}") or {}
         node = Node(self.document, kernels)
         found: list[KernelDecl] = []
         for key, value in kernels.items():
@@ -166,29 +151,17 @@ class OperatorReader:
                 what = f"dispatch key `{key}` of {owner}"
                 help = "give each key a kernel of its own" if "," in key else ""
                 self.fields.unknown("C10E108", what, key, self.keys, kernels, help=help)
-            if type(value) is list:
-                found += self._variants(node, key, owner)
-            else:
-                variant = self._variant(kernels, key, key, 0, node, owner)
-                found += [variant] if variant else []
+            if value == []:
+                self.fields.report("C10E106", f"list of `{key}` kernels of {owner} is empty", node.span(key))
+            places = [(value, at) for at in range(len(value))] if type(value) is list else [(kernels, key)]
+            names: dict[str, KernelDecl] = {}
+            for rank, (container, at) in enumerate(places):
+                variant = self._variant(container, at, key, rank, node, owner)
+                if variant is not None:
+                    found.append(variant)
+                    if names.setdefault(variant.name, variant) is not variant:
+                        self.fields.findings.append(same_name(variant, names[variant.name], owner))
         return tuple(found)
-
-    def _variants(self, kernels: Node, key: str, owner: str) -> list[KernelDecl]:
-        """The variants of a dispatch key that has a list of them, best first."""
-        entries = kernels.value[key]
-        if not entries:
-            message = f"list of `{key}` kernels of {owner} is empty"
-            self.fields.report("C10E106", message, kernels.span(key))
-        found: list[KernelDecl] = []
-        for rank in range(len(entries)):
-            variant = self._variant(entries, rank, key, rank, kernels, owner)
-            if variant is None:
-                continue
-            first = next((other for other in found if other.name == variant.name), None)
-            if first is not None:
-                self.fields.findings.append(same_name(variant, first, owner))
-            found.append(variant)
-        return found
 
     def _variant(
         self, container: Any, at: Any, key: str, rank: int, kernels: Node, owner: str
