@@ -26,13 +26,8 @@ _REQUIRED_KINDS = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, P
 _ARRAY: Final = type("a tensor", (), {})()  # what an expression would make, as messages describe it
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """An entry point that only importing it can judge, and why."""
-
-    operator: str
-    entry_point: EntryPoint
-    reason: str
+# An entry point that only importing it can judge, and why.
+Skipped = tuple[EntryPoint, str]
 
 
 def check_operator(operator: OperatorDecl) -> tuple[list[Diagnostic], list[Skipped]]:
@@ -74,7 +69,7 @@ class _Checks:
         elif kind == "value":
             self._report("C10E310", role, entry, definition, "is a value, not a function")
         elif kind != "function" or definition.signature is None:
-            self._skip(entry, "its signature is known only when it is imported")
+            self.skipped.append((entry, "its signature is known only when it is imported"))
         else:
             reason = mismatch(schema, definition.signature, has_cache=has_cache, boxed=boxed)
             if reason is not None:
@@ -131,12 +126,11 @@ class _Checks:
     def _fit(self, case: CaseDecl, name: str, values: Collection[object]) -> None:
         """Report the first of *values* that the argument *name* cannot have."""
         schema = self.operator.schema
-        for argument in (argument for argument in schema.arguments if argument.name == name):
-            faults = (_misfit(schema, argument, value) for value in values)
-            fault = next((fault for fault in faults if fault is not None), None)
-            if fault is not None:
-                span = case.node.child("inputs").span(name)
-                self.findings.append(replace(fault, span=span, place="").with_notes(f"in case {case.name}"))
+        faults = (_misfit(schema, a, value) for a in schema.arguments if a.name == name for value in values)
+        fault = next((fault for fault in faults if fault is not None), None)
+        if fault is not None:
+            span = case.node.child("inputs").span(name)
+            self.findings.append(replace(fault, span=span, place="").with_notes(f"in case {case.name}"))
 
     def _expression(
         self, text: str, node: Node, key: str, names: Collection[str], functions: Collection[str]
@@ -157,14 +151,11 @@ class _Checks:
         if isinstance(found, Definition):
             return found
         if isinstance(found, Unresolved):
-            self._skip(entry, found.reason)
+            self.skipped.append((entry, found.reason))
         if isinstance(found, Missing):
             message = f"{found.message} ({role} of `{self.operator.name}`)"
             self.findings.append(Diagnostic("C10E304", message, entry.span, help=found.help))
         return None
-
-    def _skip(self, entry: EntryPoint, reason: str) -> None:
-        self.skipped.append(Skipped(str(self.operator.name), entry, reason))
 
     def _report(
         self,

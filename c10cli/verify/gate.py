@@ -10,7 +10,7 @@ from typing import Any
 from c10cli.errors import Diagnostic, in_order
 from c10cli.jobs.child import Ended, run_items
 from c10cli.jobs.fingerprint import fingerprint
-from c10cli.manifest.checks import Skipped, check_operator
+from c10cli.manifest.checks import check_operator
 from c10cli.manifest.declarations import KernelDecl, Manifest
 from c10cli.manifest.link import LinkedOperator, Variant, link_manifest
 from c10cli.manifest.load import load_manifest
@@ -118,25 +118,23 @@ def _check_sources(validation: Validation, manifest: Manifest) -> set[str]:
 
     Of kernels that is the place of the entry point; of references, costs and cases the operator's name.
     """
-    skipped: list[Skipped] = []
+    unseen: set[str] = set()
     faulty: set[str] = set()
     for operator in manifest.operators:
         findings, unchecked = check_operator(operator)
         validation.diagnostics += findings
-        skipped += unchecked
+        name = str(operator.name)
+        validation.skipped += [SkippedCheck(name, "", e.text, "static", reason) for e, reason in unchecked]
+        unseen |= {str(entry.span) for entry, _ in unchecked}
         found = {str(finding.span) for finding in findings}
         places = {place for kernel in operator.kernels for place in _places(kernel)}
         faulty |= found & places
         if found - places:
-            faulty.add(str(operator.name))
-    unseen = {str(s.entry_point.span) for s in skipped}
+            faulty.add(name)
     kernels = [kernel for operator in manifest.operators for kernel in operator.kernels]
     validation.operators = len(manifest.operators)
     validation.kernels = len(kernels)
     validation.static = sum(not unseen & _places(kernel) for kernel in kernels)
-    validation.skipped += [
-        SkippedCheck(s.operator, "", s.entry_point.text, "static", s.reason) for s in skipped
-    ]
     return faulty
 
 
