@@ -363,9 +363,5 @@ def caller_site() -> str:
         frame = frame.f_back
     module = frame.f_globals.get("__package__")  # none in a script, and code may set it to anything
     package = module.partition(".")[0] if isinstance(module, str) else ""
-    return with_package(f"{frame.f_code.co_filename}:{frame.f_lineno}", package)
-
-
-def with_package(place: str, package: str) -> str:
-    """*place* and the *package* that it is in, if that is any."""
+    place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
     return f"{place}, package {package}" if package else place

@@ -27,11 +27,10 @@ class Unique:
 
     __slots__ = ()
 
-    def __copy__(self: Self) -> Self:
+    def __copy__(self: Self, memo: object = None) -> Self:
         return self
 
-    def __deepcopy__(self: Self, memo: dict[int, Any]) -> Self:
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
