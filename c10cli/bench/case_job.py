@@ -1,4 +1,4 @@
-"""The child process that checks and measures the cases of one kernel."""
+"""The child process that checks and measures a case."""
 
 from __future__ import annotations
 

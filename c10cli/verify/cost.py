@@ -44,9 +44,8 @@ def _as_amount(text: str, value: object) -> float:
         if plain and 0 <= (amount := float(value)) < math.inf:  # type: ignore[arg-type]
             return amount
     came = f"{value!s:.40}" if isinstance(value, int | float | complex) else f"a {type(value).__name__}"
-    raise ManifestError(
-        Diagnostic("C10E110", f"a cost is a finite number from 0 up, and `{text}` gives {came}")
-    )
+    fact = f"a cost is a finite number from 0 up, and `{text}` gives {came}"
+    raise ManifestError(Diagnostic("C10E110", fact))
 
 
 def _nbytes(value: Any) -> int:

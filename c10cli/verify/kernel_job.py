@@ -44,7 +44,7 @@ class _Checked:
         bound: whether it could be bound.
         cases: calls made.
         compared: those of them whose results were compared with the reference's.
-        not_here: why this machine makes none of its tensors, which only showed when the first was to be made.
+        not_here: why none of its tensors can be made, which only showed when the first was to be.
         findings: what is wrong with the kernel.
         shared: what is wrong with the operator's reference or cases, and so with no kernel.
     """
@@ -59,11 +59,12 @@ class _Checked:
     def check(self, linked: LinkedOperator, variant: Variant, run: bool, seed: int) -> None:
         """Bind the kernel, and compare it with the reference on all cases; the first is called twice."""
         decl, declared = linked.decl, variant.kernel
+        name, key, arrays = declared.name, declared.dispatch_key, declared.arrays
         bound = linked.bind(declared)
         self.bound = True
         if not run or not declared.device.available:
             return
-        kernel = OpKernel(linked.handle.calling(), DispatchKey(declared.dispatch_key), bound)
+        kernel = OpKernel(linked.handle.calling(), DispatchKey(key), bound)
         for point in case_points(decl):
             try:
                 expectation = expect(decl, point, seed=seed)
@@ -76,15 +77,8 @@ class _Checked:
                 except ManifestError as error:
                     self.shared += [d.with_notes(f"in case {point.label}") for d in error.diagnostics]
             try:
-                found = check_kernel(
-                    decl,
-                    declared.name,
-                    kernel,
-                    declared.dispatch_key,
-                    expectation,
-                    arrays=declared.arrays,
-                    twice=not self.cases,
-                )
+                twice = not self.cases
+                found = check_kernel(decl, name, kernel, key, expectation, arrays=arrays, twice=twice)
             except C10Error as error:
                 if error.code == "C10E607":
                     self.not_here = error.diagnostics[0].message
