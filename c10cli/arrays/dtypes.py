@@ -9,15 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = [
-    "ARRAY_FUNCTIONS",
-    "CONSTANTS",
-    "COST_FUNCTIONS",
-    "DTYPES",
-    "LIBRARIES",
-    "RESERVED_NAMES",
-    "is_exact",
-]
+__all__ = ["ARRAY_FUNCTIONS", "CONSTANTS", "COST_FUNCTIONS", "DTYPES", "RESERVED_NAMES", "is_exact"]
 
 ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace")
 
@@ -41,9 +33,6 @@ DTYPES: Final[Mapping[str, int]] = {
     "float8_e4m3fn": 1,
     "float8_e5m2": 1,
 }
-
-# The libraries whose arrays a kernel can take.
-LIBRARIES: Final = ("numpy", "torch", "cupy", "jax", "scipy")
 
 COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
 CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}

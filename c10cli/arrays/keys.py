@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final
 
 from c10cli.errors import Diagnostic, DispatchError, RegistrationError, did_you_mean
 
-_BUILT_IN = ("Undefined", "CPU", "CUDA", "HIP", "SparseCPU", "SparseCUDA", "XLA", "MPS", "XPU", "Meta")
+# What array libraries call the devices of a key, and DLPack's numbers of them.
+KEY_OF_DEVICE: Final[dict[str, DispatchKey]] = {}
+KEY_OF_DLPACK: Final[dict[int, DispatchKey]] = {}
 
 
 class DispatchKey:
@@ -21,12 +24,17 @@ class DispatchKey:
     True
     >>> str(DispatchKey.CUDA)
     'CUDA[2]'
+
+    ``dense`` is the key of the dense tensors on the same devices, for most keys
+    itself, and ``sparse`` that of the sparse ones, or None.
     """
 
-    __slots__ = ("name", "number")
+    __slots__ = ("dense", "name", "number", "sparse")
 
     name: str
     number: int
+    dense: DispatchKey
+    sparse: DispatchKey | None
 
     _by_name: ClassVar[dict[str, DispatchKey]] = {}
     _lock: ClassVar[threading.Lock] = threading.Lock()
@@ -56,8 +64,19 @@ class DispatchKey:
         return key
 
     @classmethod
-    def register(cls, name: str) -> DispatchKey:
-        """The key called *name*, added if it is new."""
+    def register(
+        cls, name: str, *, devices: Iterable[str] = (), dlpack_types: Iterable[int] = (), sparse_of: str = ""
+    ) -> DispatchKey:
+        """The key called *name*, added if it is new.
+
+        Args:
+            devices: what torch and jax call the devices whose tensors have it.
+            dlpack_types: DLPack's numbers of them.
+            sparse_of: the key of the dense tensors on them, if it is one of sparse ones.
+
+        Raises:
+            RegistrationError: C10E108, *name* is no identifier.
+        """
         if not (isinstance(name, str) and name.isidentifier()):
             fact = f"{name!r} cannot name a dispatch key"
             raise RegistrationError(
@@ -69,7 +88,13 @@ class DispatchKey:
             if key is None:
                 key = object.__new__(cls)
                 key.name, key.number = name, len(cls._by_name)
+                key.dense, key.sparse = key, None
                 cls._by_name[name] = key
+            if sparse_of:
+                key.dense = cls(sparse_of)
+                key.dense.sparse = key
+            KEY_OF_DEVICE.update(dict.fromkeys(devices, key))
+            KEY_OF_DLPACK.update(dict.fromkeys(dlpack_types, key))
         return key
 
     @classmethod
@@ -98,8 +123,24 @@ class DispatchKey:
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
     os.register_at_fork(after_in_child=DispatchKey.renew_lock)
 
-for _name in _BUILT_IN:
-    setattr(DispatchKey, _name, DispatchKey.register(_name))
+# A row for each, in the order of their numbers.  torch says "hip" through "cuda"
+# and jax "gpu" for both, so ROCm is told apart by the library.  DLPack's numbers
+# are those of dlpack.h; host memory that a device can also reach (3, 11) is still
+# host memory.  A tensor on meta has no contents, sparse or not.
+_BUILT_IN: dict[str, dict[str, Any]] = {
+    "Undefined": {},
+    "CPU": {"devices": ("cpu",), "dlpack_types": (1, 3, 11)},
+    "CUDA": {"devices": ("cuda",), "dlpack_types": (2, 13)},
+    "HIP": {"devices": ("hip", "rocm"), "dlpack_types": (10,)},
+    "SparseCPU": {"sparse_of": "CPU"},
+    "SparseCUDA": {"sparse_of": "CUDA"},
+    "XLA": {"devices": ("xla", "tpu")},
+    "MPS": {"devices": ("mps",), "dlpack_types": (8,)},
+    "XPU": {"devices": ("xpu",), "dlpack_types": (14,)},
+    "Meta": {"devices": ("meta",), "sparse_of": "Meta"},
+}
+for _name, _known in _BUILT_IN.items():
+    setattr(DispatchKey, _name, DispatchKey.register(_name, **_known))
 
 
 def unknown_key(name: object, todo: str = "register it first with DispatchKey.register(...)") -> Diagnostic:

@@ -70,7 +70,7 @@ class _Measurement:
         # Copies, because the contents of what is timed will be changed.
         timed = place_case(decl, self._point, expectation.arguments, key, kernel.arrays)
         operator = make_operator(decl.schema, bound, key)
-        path = TimedPath(decl, kernel.name, operator.call, timed, key, kernel.arrays)
+        path = TimedPath(decl, kernel.name, operator.call, timed)
         self._check(bound, expectation)
         path.check(expectation)
         with steady_state():

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.arrays.placement import place
+from c10cli.arrays.placement import overwrite
 from c10cli.errors import C10Error, KernelError
 from c10cli.manifest.declarations import OperatorDecl
 from c10cli.verify.inputs import Arguments, copy_tensors, make_arguments
@@ -25,17 +25,10 @@ class TimedPath:
     """A call through the dispatcher, and the placed arguments of all its rounds, which are its own."""
 
     def __init__(
-        self,
-        decl: OperatorDecl,
-        kernel: str,
-        call: Callable[..., Any],
-        arguments: Arguments,
-        dispatch_key: str,
-        library: str = "",
+        self, decl: OperatorDecl, kernel: str, call: Callable[..., Any], arguments: Arguments
     ) -> None:
         self._decl, self._kernel, self._call = decl, kernel, call
         self.arguments = arguments
-        self._dispatch_key, self._library = dispatch_key, library
 
     def check(self, expectation: Expectation) -> None:
         """Make one call and compare it with *expectation*.
@@ -69,7 +62,7 @@ class TimedPath:
         try:
             fresh = make_arguments(self._decl, point, seed=seed)
             other = _other_contents(expectation.arguments, fresh)
-            changed = {name: self._overwrite(self.arguments[name], value) for name, value in other.items()}
+            changed = {name: _overwrite(self.arguments[name], value) for name, value in other.items()}
             if not any(changed.values()):
                 return "not checked: the arguments have no contents to change in place"
             kept = {n: v for n, v in expectation.arguments.items() if not changed.get(n)}
@@ -82,22 +75,12 @@ class TimedPath:
             raise _did_not_follow(error, self._decl, self._kernel) from error.__cause__
         return "ok"
 
-    def _overwrite(self, tensor: Any, array: Any) -> bool:
-        """Put *array* into *tensor*, or all of a list into another; False where that is not possible."""
-        if isinstance(tensor, np.ndarray):
-            if tensor.flags.writeable:
-                np.copyto(tensor, array)
-            return bool(tensor.flags.writeable)
-        if isinstance(tensor, list):
-            return all([self._overwrite(one, other) for one, other in zip(tensor, array, strict=True)])
-        if self._dispatch_key.startswith("Sparse") or self._library == "jax":  # which nothing can change
-            return False
-        placed = place(array, self._dispatch_key, self._library)
-        if hasattr(tensor, "copy_"):
-            tensor.copy_(placed)
-        else:
-            tensor[...] = placed
-        return True
+
+def _overwrite(tensor: Any, array: Any) -> bool:
+    """Put *array* into *tensor*, or all of a list into another; False where that is not possible."""
+    if isinstance(tensor, list):
+        return all([_overwrite(one, other) for one, other in zip(tensor, array, strict=True)])
+    return overwrite(tensor, array)
 
 
 def _other_contents(before: Arguments, fresh: Arguments) -> Arguments:

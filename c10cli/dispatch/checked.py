@@ -87,10 +87,6 @@ def as_declared(returns: tuple[Any, ...]) -> Any:
     return returns[0] if len(returns) == 1 else returns or None
 
 
-# A sparse tensor and a dense one may be arguments of one call.
-_SAME_DEVICE = {DispatchKey.SparseCPU: DispatchKey.CPU, DispatchKey.SparseCUDA: DispatchKey.CUDA}
-
-
 def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
     """Refuse tensors of one call that live on different devices.
 
@@ -102,7 +98,7 @@ def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
     """
     keys = [_keys(value) for value in values]
     found = set().union(*keys)
-    if len(found) < 2 or len({_SAME_DEVICE.get(key, key) for key in found}) < 2:
+    if len(found) < 2 or len({key.dense for key in found}) < 2:  # dense and sparse ones may be mixed
         return
     arguments = zip(schema.arguments, keys, strict=True)
     named = {argument.name: [key.name for key in sorted(own)] for argument, own in arguments if own}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from c10cli.arrays.dtypes import LIBRARIES
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import LIBRARIES
 from c10cli.dispatch.calling import check_can_dispatch
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Node
@@ -248,7 +249,7 @@ def _owner(entry: dict[str, Any], index: int) -> str:
     return f"`{match[1]}`" if match else f"operator {index + 1}"
 
 
-def _choice(fields: Fields, container: dict[str, Any], key: str, what: str, known: tuple[str, ...]) -> str:
+def _choice(fields: Fields, container: dict[str, Any], key: str, what: str, known: Collection[str]) -> str:
     """The one of *known* at *key*; empty where there is none."""
     text = fields.text(container, key, what) if key in container else None
     if text is None or text in known:

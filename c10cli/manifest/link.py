@@ -9,7 +9,7 @@ from pathlib import Path
 
 from c10cli.arrays.devices import Device, device_of, is_installed
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.torch_words import with_torch_objects
+from c10cli.arrays.library import load_library
 from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
 from c10cli.dispatch.kernel import BoundKernel, bind_kernel
 from c10cli.dispatch.names import select_name
@@ -49,8 +49,8 @@ class ManifestKernel:
         try:
             cache = load_entry_point(kernel.cache) if kernel.cache else None
             function = load_entry_point(kernel.entry_point)
-            if kernel.arrays == "torch" and callable(function) and not kernel.boxed:
-                function = with_torch_objects(schema, function)
+            if kernel.arrays and callable(function) and not kernel.boxed:
+                function = load_library(kernel.arrays).adapted(schema, function)
             return bind_kernel(schema, self.name, function, cache, boxed=kernel.boxed)
         except RegistrationError as error:
             placed = (d if d.span else replace(d, span=kernel.span) for d in error.diagnostics)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from c10cli.arrays.devices import LIBRARIES
+from c10cli.arrays.library import library_of, load_library
 from c10cli.arrays.memory import contents_of, share_memory
 from c10cli.arrays.tensor_types import tensors_of
 from c10cli.describe import describe
@@ -111,11 +111,10 @@ def check_results(
 def _check_libraries(
     schema: FunctionSchema, kernel: str, arguments: Arguments, returns: tuple[Any, ...]
 ) -> None:
-    given = {_library(tensor) for value in arguments.values() for tensor in tensors_of(value)} - {""}
-    if "scipy" in given:  # its arrays are sparse; what is dense there is NumPy's
-        given.add("numpy")
+    given = {library_of(tensor) for value in arguments.values() for tensor in tensors_of(value)} - {""}
+    given.update(*(load_library(name).companions for name in given))
     for place, value in enumerate(returns):
-        others = {_library(tensor) for tensor in tensors_of(value)} - given - {""}
+        others = {library_of(tensor) for tensor in tensors_of(value)} - given - {""}
         if given and others:
             other = others.pop()
             came = f"gave a {other} tensor ({describe(value)}) for return {place}"
@@ -125,13 +124,6 @@ def _check_libraries(
                 f"{came}, where the arguments are of {' and '.join(sorted(given))}",
                 f"return tensors of the arguments' library, or write `arrays: {other}` at the kernel",
             )
-
-
-def _library(tensor: Any) -> str:
-    """Which of `LIBRARIES` made *tensor*, also as a subclass; empty for any other."""
-    roots = (base.__module__.partition(".")[0] for base in type(tensor).__mro__)
-    known = ("cupy" if root == "cupyx" else root for root in roots)
-    return next((root for root in known if root in LIBRARIES), "")
 
 
 def contents_of_call(call: Call) -> tuple[list[Any], list[Any]]:

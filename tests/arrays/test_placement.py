@@ -4,6 +4,7 @@ import pytest
 from c10cli import ArgumentError, DispatchError
 from c10cli.arrays import placement
 from c10cli.arrays.devices import Device, device_of
+from c10cli.arrays.library import load_library
 from c10cli.arrays.placement import place, to_numpy
 
 
@@ -96,12 +97,12 @@ def test_an_interruption_while_a_tensor_is_read_goes_on():
 )
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_library_that_fails_to_make_a_tensor_says_why(monkeypatch, error, reason, alone):
-    def fails(array):
+    def fails(array, key):
         if array.size > 1 or not alone:
             raise error
         return array
 
-    monkeypatch.setitem(placement._PLACERS, ("CPU", "numpy"), fails)
+    monkeypatch.setattr(load_library("numpy"), "make", fails)
     with pytest.raises(ArgumentError if alone else DispatchError) as caught:
         place(np.ones((2, 3)), "CPU")
     (told,) = caught.value.diagnostics
@@ -111,10 +112,10 @@ def test_a_library_that_fails_to_make_a_tensor_says_why(monkeypatch, error, reas
 
 
 def test_memory_that_runs_out_while_a_tensor_is_made_stays_that(monkeypatch):
-    def fails(array):
+    def fails(array, key):
         raise MemoryError
 
-    monkeypatch.setitem(placement._PLACERS, ("CPU", "numpy"), fails)
+    monkeypatch.setattr(load_library("numpy"), "make", fails)
     with pytest.raises(MemoryError):
         place(np.ones(1), "CPU")
 

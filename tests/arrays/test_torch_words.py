@@ -1,12 +1,15 @@
 import inspect
 
-from c10cli.arrays.torch_words import with_torch_objects
+from c10cli.arrays.library import load_library
 from c10cli.schema.parser import parse_schema
 
 SCHEMA = parse_schema(
     "t::f(Tensor x, ScalarType dtype=float, Layout? layout=None, *, MemoryFormat format=contiguous_format, "
     "ScalarType[] more=[], str word='float') -> Tensor"
 )
+
+
+with_torch_objects = load_library("torch").adapted
 
 
 def seen(*args, **kwargs):

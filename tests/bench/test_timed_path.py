@@ -34,7 +34,7 @@ def path_of(tmp_path):
         decl = require_manifest(file).operators[0]
         expectation = expect(decl, next(case_points(decl)))
         timed = place_arguments(copy_tensors(expectation.arguments), "CPU", library)
-        return TimedPath(decl, "k", kernel, timed, "CPU", library), expectation
+        return TimedPath(decl, "k", kernel, timed), expectation
 
     return path_of
 
@@ -103,7 +103,7 @@ def test_where_it_cannot_be_seen_there_is_a_reason(path_of, inputs, reference, r
 def test_arrays_of_jax_which_nothing_changes_in_place_are_not_asked_for_it(path_of):
     path, expectation = path_of(lambda xs: xs[0] + 1, "[randn(3)]")
     stand_in = object()  # for one of jax's, which has no way to write to it either
-    path = TimedPath(path._decl, "k", path._call, {"xs": [stand_in]}, "CPU", "jax")
+    path = TimedPath(path._decl, "k", path._call, {"xs": [stand_in]})
     reason = "not checked: the arguments have no contents to change in place"
     assert path.check_follows(expectation, seed=1) == reason
 

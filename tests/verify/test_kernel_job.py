@@ -1,7 +1,7 @@
 import pytest
 
 from c10cli import ManifestError
-from c10cli.arrays import placement
+from c10cli.arrays.library import load_library
 from c10cli.errors import Diagnostic
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.load import require_manifest
@@ -137,12 +137,12 @@ def test_what_is_not_a_value_makes_another_finding(first, other):
 def fail_to_place(monkeypatch, error, dtype="float64"):
     """Let placing an array of *dtype* end with *error*."""
 
-    def place(array):
+    def place(array, key):
         if array.dtype == dtype:
             raise error
         return array
 
-    monkeypatch.setitem(placement._PLACERS, ("CPU", "numpy"), place)
+    monkeypatch.setattr(load_library("numpy"), "make", place)
 
 
 def test_a_case_whose_tensors_cannot_be_made_is_at_fault_and_no_kernel(job, monkeypatch):

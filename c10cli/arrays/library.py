@@ -1,0 +1,190 @@
+"""The array libraries: a row for each, and what the file of each must be able to say.
+
+Note [Array libraries]: a library has a row in `TABLE` and a file beside this
+one, named after it, whose ``LIBRARY`` is a `Library`.  The file is imported
+when one of the library's types is first met, or an array of it is to be made.
+It imports the library itself only to make something: a type that is met comes
+from a module in ``sys.modules``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from c10cli.arrays.keys import KEY_OF_DLPACK, DispatchKey
+from c10cli.errors import ArgumentError, Diagnostic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+# A type's dispatch key, or the function of a value that gives it.
+Resolution = DispatchKey | Callable[[Any], DispatchKey]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of a library before its file is imported.
+
+    Args:
+        roots: the top-level packages that its types come from.
+        makes: the keys it can make arrays of.
+        usual_for: those of them where it is taken if no library is named; of several, the first installed.
+        module: its file, if that is not the module here of the library's name.
+    """
+
+    roots: tuple[str, ...]
+    makes: tuple[str, ...]
+    usual_for: tuple[str, ...] = ()
+    module: str = ""
+
+
+TABLE: Final[dict[str, Row]] = {
+    "numpy": Row(("numpy",), makes=("CPU",), usual_for=("CPU",)),
+    "torch": Row(("torch",), makes=("CPU", "SparseCPU", "CUDA"), usual_for=("CUDA",)),
+    "cupy": Row(("cupy", "cupyx"), makes=("CUDA",), usual_for=("CUDA",)),
+    "jax": Row(("jax", "jaxlib"), makes=("CPU", "SparseCPU", "CUDA")),
+    "scipy": Row(("scipy",), makes=("SparseCPU",), usual_for=("SparseCPU",)),
+}
+# The libraries whose arrays a kernel can take.
+LIBRARIES: Final = TABLE.keys()
+
+
+class Library:
+    """What a library's file says of its tensors; as it stands, of those of a library never heard of.
+
+    Such a tensor is known by DLPack, and read by that or by ``__array__``.
+
+    Args:
+        name: in `TABLE`.
+        tensor_types: by the qualified names of types, whose subclasses count as well: the key of
+            all their tensors, or a function of the tensor, which runs in every call.
+    """
+
+    # Whether nothing can write to its tensors.
+    is_immutable = False
+    # The libraries that its functions give tensors of, beside its own.
+    companions: tuple[str, ...] = ()
+
+    def __init__(self, name: str, tensor_types: Mapping[str, Resolution]) -> None:
+        self.name, self.tensor_types = name, tensor_types
+
+    def reason_against(self, key: DispatchKey) -> tuple[str, str]:
+        """Why it is not to make tensors of *key* here, and what to do about that; empty where it can."""
+        return "", ""
+
+    def make(self, array: Array, key: DispatchKey) -> Any:
+        """*array* as a tensor of *key*, one that the row names; it may raise anything."""
+        raise NotImplementedError
+
+    def read(self, tensor: Any) -> Array:
+        """*tensor* as an array in host memory, of the same memory where possible; it may raise anything."""
+        import numpy as np
+
+        # Of a subclass of NumPy's array it is the array below, which the subclass cannot change.
+        return np.asarray(tensor if hasattr(tensor, "__array__") else np.from_dlpack(tensor))
+
+    def contents(self, tensor: Any) -> tuple[object, ...]:
+        """What is equal while *tensor* is unchanged; reading it leaves no trace."""
+        # What has no way to be read is told apart by its type alone, and never asked for it.
+        readable = hasattr(type(tensor), "__array__") or hasattr(type(tensor), "__dlpack__")
+        return contents_of_array(self.read(tensor)) if readable else ()
+
+    def memory(self, tensor: Any) -> Array | None:
+        """An array over the stored elements of *tensor*, which is in host memory, to be located, not read."""
+        return self.read(tensor)
+
+    def write(self, tensor: Any, contents: Any) -> bool:
+        """Put *contents*, a tensor like it, into *tensor*, in place; False where that is not possible."""
+        tensor[...] = contents
+        return True
+
+    def synchronizer(self, key: DispatchKey) -> Callable[[], object] | None:
+        """What waits until the device of *key* has done all it was asked to; None for the CPU."""
+        return None
+
+    def waiter(self, key: DispatchKey) -> Callable[[object], object] | None:
+        """What waits until a call's result is computed; None where calls return when done."""
+        return None
+
+    def adapted(self, schema: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+        """*function*, given the library's own objects for the words of *schema*, such as dtypes."""
+        return function
+
+
+_UNKNOWN: Final = Library("", {})
+
+
+def load_library(name: str) -> Library:
+    """What the file of the library *name* says; the defaults for the empty name."""
+    if not name:
+        return _UNKNOWN
+    module = importlib.import_module(TABLE[name].module or f"{__package__}.{name}")
+    library: Library = module.LIBRARY
+    return library
+
+
+def _find_type(value_type: type) -> tuple[Library, Resolution | None]:
+    for base in value_type.__mro__:
+        root = base.__module__.partition(".")[0] if isinstance(base.__module__, str) else ""
+        for name, row in TABLE.items():
+            if root in row.roots and base.__qualname__ in load_library(name).tensor_types:
+                library = load_library(name)
+                return library, library.tensor_types[base.__qualname__]
+    return _UNKNOWN, _dlpack_key if hasattr(value_type, "__dlpack_device__") else None
+
+
+# Whose tensors the values of a type are, and their key; None where they are no tensors.
+find_type: Final[Callable[[type], tuple[Library, Resolution | None]]] = lru_cache(maxsize=256)(_find_type)
+
+
+def library_for(tensor: object) -> Library:
+    """What is known of the library that made *tensor*, also as a subclass."""
+    return find_type(type(tensor))[0]
+
+
+def library_of(tensor: object) -> str:
+    """Which of `LIBRARIES` made *tensor*, also as a subclass; empty for any other."""
+    return library_for(tensor).name
+
+
+def _dlpack_key(value: Any) -> DispatchKey:
+    device = int(value.__dlpack_device__()[0])
+    if device not in KEY_OF_DLPACK:
+        raise no_key_of_device(value, f"DLPack {device}")
+    return KEY_OF_DLPACK[device]
+
+
+def sparse_key(value: Any, dense: DispatchKey) -> DispatchKey:
+    """The key of a sparse tensor where a dense one has *dense*, whose kernels cannot read this one."""
+    if dense.sparse is None:
+        raise no_key_of_device(value, f"sparse {dense.name}")
+    return dense.sparse
+
+
+def no_key_of_device(value: object, device: object) -> ArgumentError:
+    """C10E408: *value* lives on *device*, which has no key."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return ArgumentError(
+        Diagnostic(
+            "C10E408",
+            f"a tensor of type `{name}` lives on device `{device}`, which has no dispatch key",
+            help=f"teach the key with register_tensor_type({type(value).__qualname__}, FUNCTION)",
+        ),
+        tensor_type=type(value),
+        device=device,
+    )
+
+
+def contents_of_array(array: np.ndarray[Any, Any]) -> tuple[object, ...]:
+    """Dtype, shape and bytes, so that nan is nan, and -0.0 is not 0.0."""
+    stored = array
+    if 0 in array.strides:  # the same elements over and over
+        stored = array[tuple(slice(None) if stride else slice(1) for stride in array.strides)]
+    return array.dtype, array.shape, stored.tobytes()

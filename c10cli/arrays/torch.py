@@ -1,0 +1,159 @@
+"""torch's tensors, on whatever device and in whatever layout."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c10cli.arrays.keys import KEY_OF_DEVICE, DispatchKey
+from c10cli.arrays.library import Library, no_key_of_device, sparse_key
+from c10cli.errors import ArgumentError, Diagnostic
+from c10cli.schema.model import FunctionSchema
+from c10cli.schema.types import LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
+
+
+def _key(value: Any) -> DispatchKey:
+    # is_cpu and is_cuda cost a tenth of device.type, and they are the common answers.
+    if value.is_cpu:
+        key = DispatchKey.CPU
+    elif value.is_cuda:  # which a ROCm build says, too
+        key = DispatchKey.HIP if sys.modules["torch"].version.hip else DispatchKey.CUDA
+    else:
+        device = value.device.type
+        if device not in KEY_OF_DEVICE:
+            raise no_key_of_device(value, device)
+        key = KEY_OF_DEVICE[device]
+    if value.layout is sys.modules["torch"].strided:
+        return key
+    # Not every other layout is sparse: nested and mkldnn tensors have their own.
+    return sparse_key(value, key) if "sparse" in str(value.layout) else key
+
+
+class _Torch(Library):
+    def make(self, array: Any, key: DispatchKey) -> Any:
+        tensor = as_torch(array)
+        if key is DispatchKey.CUDA:
+            return tensor.cuda()
+        return tensor.to_sparse() if key is DispatchKey.SparseCPU else tensor
+
+    def read(self, tensor: Any) -> Any:
+        torch = sys.modules["torch"]
+        tensor = tensor.detach()
+        tensor = (tensor.dequantize() if tensor.is_quantized else tensor).cpu()
+        tensor = tensor.to_dense() if tensor.layout is not torch.strided else tensor
+        if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
+            tensor = tensor.float()
+        elif tensor.dtype is torch.complex32:
+            tensor = tensor.to(torch.complex64)
+        array = np.asarray(tensor.resolve_conj().resolve_neg().numpy())
+        if array.size and not tensor.data_ptr():  # in torch.func.functionalize; what was read is chance
+            raise ValueError("it stands for another tensor, and has no memory")
+        return array
+
+    def contents(self, tensor: Any) -> tuple[object, ...]:
+        tensor = tensor.detach()
+        layout = str(tensor.layout).rpartition(".")[2]
+        if layout in _PARTS:
+            parts = (getattr(tensor, part)() for part in _PARTS[layout])
+            return (layout, tuple(tensor.shape), *map(self.contents, parts))
+        if layout == "strided":
+            tensor = tensor[tuple(slice(None) if stride else slice(1) for stride in tensor.stride())]
+        # Of a copy: torch never again resizes the memory that NumPy has seen.
+        array = self.read(tensor.clone())
+        return str(tensor.dtype), tuple(tensor.shape), array.tobytes()
+
+    def memory(self, tensor: Any) -> Any:
+        # Of any dtype, and torch does not hear of it.
+        tensor = tensor.detach()
+        layout = str(tensor.layout)
+        if "sparse" in layout:
+            tensor = tensor._values() if layout.endswith("coo") else tensor.values()
+        size = tensor.element_size()
+        if not tensor.numel() or not tensor.data_ptr():
+            return None
+        strides = [stride * size for stride in tensor.stride()]
+        span = sum((n - 1) * stride for n, stride in zip(tensor.shape, strides, strict=True)) + size
+        memory = (ctypes.c_char * span).from_address(tensor.data_ptr())
+        return np.ndarray(tuple(tensor.shape), f"V{size}", memory, strides=tuple(strides))
+
+    def write(self, tensor: Any, contents: Any) -> bool:
+        tensor.copy_(contents)
+        return True
+
+    def synchronizer(self, key: DispatchKey) -> Callable[[], object] | None:
+        if key is not DispatchKey.CUDA:
+            return None
+        import torch
+
+        wait: Callable[[], object] = torch.cuda.synchronize
+        return wait
+
+    def adapted(self, schema: FunctionSchema, function: Callable[..., Any]) -> Callable[..., Any]:
+        """*function*, given torch's dtypes, layouts and memory formats for the words of *schema*."""
+        words = [argument.name for argument in schema.arguments if _is_word(argument.type)]
+        if not words:
+            return function
+        names = [argument.name for argument in schema.positional]
+
+        @functools.wraps(function, updated=())
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = [_object(v) if n in words else v for n, v in zip(names, args, strict=False)]
+            named = {n: _object(v) if n in words else v for n, v in kwargs.items()}
+            return function(*given, *args[len(names) :], **named)
+
+        return call
+
+
+_PARTS = {
+    "sparse_coo": ("_indices", "_values"),
+    "sparse_csr": ("crow_indices", "col_indices", "values"),
+    "sparse_bsr": ("crow_indices", "col_indices", "values"),
+    "sparse_csc": ("ccol_indices", "row_indices", "values"),
+    "sparse_bsc": ("ccol_indices", "row_indices", "values"),
+}
+
+
+def as_torch(array: npt.NDArray[Any]) -> Any:
+    """*array* as a torch tensor in host memory, of the same memory where torch can have that.
+
+    Raises:
+        ArgumentError: C10E405, torch has no such dtype.
+    """
+    import torch
+
+    # Not ascontiguousarray, which makes one axis of none; torch warns of what it could not write.
+    array = np.array(array) if not array.flags.writeable else np.asarray(array, order="C")
+    name = array.dtype.name
+    try:
+        if array.dtype.kind == "V" and hasattr(torch, name):  # ml_dtypes' bfloat16 and its like
+            return torch.from_numpy(array.view(f"int{8 * array.itemsize}")).view(getattr(torch, name))
+        return torch.from_numpy(array)
+    except TypeError as error:
+        fact = f"torch has no dtype for an array of {name}"
+        raise ArgumentError(Diagnostic("C10E405", fact, help="choose another dtype")) from error
+
+
+def _is_word(declared: Type) -> bool:
+    while isinstance(declared, OptionalType | ListType):
+        declared = declared.element
+    return declared in (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT)
+
+
+def _object(value: Any) -> Any:
+    """torch's object for a word: its kernels take no other."""
+    if isinstance(value, list):
+        return [_object(element) for element in value]
+    if not isinstance(value, str):
+        return value
+    import torch
+
+    return getattr(torch, value)
+
+
+LIBRARY = _Torch("torch", {"Tensor": _key})
