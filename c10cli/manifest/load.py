@@ -117,7 +117,11 @@ class _Reading:
         fields = Fields(self.read(path, shown))
         root = fields.document.value
         if type(root) is not dict:
-            return ManifestFile(path, shown, span, findings=_no_manifest(fields), is_manifest=False)
+            if not fields.findings:  # which say already why it could not be read
+                kind = "empty" if root is REFUSED or root is None else kind_name(root)
+                message = f"`{shown}` must be a mapping with `version` and `operators`, but is {kind}"
+                fields.report("C10E106", message, fields.document.span_at(0))
+            return ManifestFile(path, shown, span, findings=tuple(fields.findings), is_manifest=False)
         required = ("version",) if "include" in root else ("version", "operators")
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
         _check_version(fields, root)
@@ -193,16 +197,6 @@ def _read_operators(
             continue
         fields.report("C10E309", message, extension.span, notes=(note,), help=todo)
     return tuple(operators.values()), tuple(first.values())
-
-
-def _no_manifest(fields: Fields) -> tuple[Diagnostic, ...]:
-    """The findings of a document that is no mapping, for that alone unless there is another reason."""
-    root = fields.document.value
-    if not fields.findings:
-        kind = kind_name(root) if root is not REFUSED and root is not None else "empty"
-        message = f"`{fields.document.file}` must be a mapping with `version` and `operators`, but is {kind}"
-        fields.report("C10E106", message, fields.document.span_at(0))
-    return tuple(fields.findings)
 
 
 def _include_fault(text: str, resolved: Path, chain: tuple[Path, ...]) -> Diagnostic | None:
