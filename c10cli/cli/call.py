@@ -7,24 +7,23 @@ import math
 import sys
 import zipfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
+from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.placement import to_numpy
 from c10cli.arrays.tensor_types import is_tensor, key_of
 from c10cli.cli.operator_command import OperatorCall, OperatorGroup
 from c10cli.cli.options import FILE, command as c10_command
 from c10cli.cli.session import Session, stdout_to_stderr, written
 from c10cli.describe import describe
+from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import Diagnostic, NoKernelError, ReportError, counted
 from c10cli.files import is_stream, write_atomic
+from c10cli.manifest.link import LinkedOperator
 from c10cli.schema import types as schema_types
 from c10cli.schema.model import FunctionSchema
-
-if TYPE_CHECKING:
-    from c10cli.dispatch.kernel import OpKernel
-    from c10cli.manifest.link import LinkedOperator
 
 STANDARD_OUTPUT = Path("-")
 
@@ -74,9 +73,6 @@ def command(session: Session, call: OperatorCall, save: Path | None) -> int:
 
 def _kernel(call: OperatorCall, arguments: dict[str, Any]) -> OpKernel:
     """The kernel to call: the registered one for the arguments, or the variant asked for."""
-    from c10cli.arrays.keys import DispatchKey
-    from c10cli.dispatch.kernel import OpKernel
-
     linked, key = call.linked, call.key or "CPU"
     if call.variant is None:
         try:
@@ -155,16 +151,11 @@ def check_savable(path: Path, schema: FunctionSchema) -> None:
         if not (is_array or schema_types.is_tensor_list(kind)):
             name = declared.name or f"return_{index}"
             raise click.UsageError(f"return `{name}` of `{schema.name}` is {kind}, no array to save")
-    count = len(schema.returns)
-    if path == STANDARD_OUTPUT or is_stream(path):
-        if count != 1:
-            shown = "standard output" if path == STANDARD_OUTPUT else f"`{path}`"
-            raise click.UsageError(f"{shown} takes one array as .npy, not {count}; name an .npz file")
-        return
-    if path.suffix not in (".npy", ".npz"):
+    count, is_piped = len(schema.returns), path == STANDARD_OUTPUT or is_stream(path)
+    if not is_piped and path.suffix not in (".npy", ".npz"):
         raise click.UsageError(f"--save `{path}` ends in neither .npy nor .npz, for one array or several")
-    if path.suffix == ".npy" and count != 1:
-        raise click.UsageError(f"an .npy holds one array, not {count}; write `{path.with_suffix('.npz')}`")
+    if count != 1 and (is_piped or path.suffix == ".npy"):
+        raise click.UsageError(f"`{path}` takes one array as .npy, not {count}; name an .npz file")
     if not path.parent.is_dir():
         fact = f"cannot write {path.name}: there is no folder `{path.parent}`"
         raise ReportError(Diagnostic("C10E701", fact, help="make it, or name another"))
@@ -218,7 +209,7 @@ def _named_arrays(schema: FunctionSchema, returns: tuple[Any, ...]) -> dict[str,
         name = declared.name or f"return_{index}"
         if is_tensor(value):
             named[name] = to_numpy(value)
-        elif value == [] or _holds_tensors(value):
+        elif isinstance(value, list | tuple) and (not value or _holds_tensors(value)):
             named |= {f"{name}_{i}": to_numpy(v) for i, v in enumerate(value) if is_tensor(v)}
         else:
             fact = f"return `{name}` is {describe(value)}, no array, and cannot be saved"

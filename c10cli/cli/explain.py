@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.tensor_types import key_of, tensors_of
 from c10cli.cli.call import with_variants
 from c10cli.cli.operator_command import OperatorCall, OperatorGroup
 from c10cli.cli.options import command as c10_command
@@ -19,10 +21,8 @@ from c10cli.cli.session import Session, stdout_to_stderr
 from c10cli.cli.show import fact_lines, variant_dict
 from c10cli.describe import describe
 from c10cli.errors import CODES, C10Error, DispatchError, InternalError, NoKernelError, Span, did_you_mean
+from c10cli.manifest.link import LinkedOperator, Variant
 from c10cli.schema import types as schema_types
-
-if TYPE_CHECKING:
-    from c10cli.manifest.link import LinkedOperator, Variant
 
 _PAGES = Path(__file__).parents[1] / "explanations"
 # No operator has a name of digits alone; one called `e204` is found by its whole name.
@@ -99,8 +99,6 @@ def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
     Raises:
         C10Error: the arguments cannot be bound, or there is no such variant; there is nothing to explain.
     """
-    from c10cli.arrays.keys import DispatchKey
-
     linked, calling, table = call.linked, call.linked.handle.calling(), call.linked.handle.table()
     call.variant_for(call.key or "CPU")
     rule = "the first argument of type Tensor"
@@ -143,7 +141,6 @@ def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
 
 def _explain_arguments(call: OperatorCall) -> tuple[list[dict[str, Any]], str, str | None, C10Error | None]:
     """The arguments; the one, or the element of one, that gives the dispatch key; that; what is wrong."""
-    from c10cli.arrays.tensor_types import key_of
     from c10cli.cli.shell_values import bind_values, place_values
 
     handle, source, name = call.linked.handle, "", None
@@ -176,8 +173,6 @@ def _explain_arguments(call: OperatorCall) -> tuple[list[dict[str, Any]], str, s
 
 def _explain_argument(name: str, value: Any, stand_in: str | None) -> dict[str, Any]:
     """An argument with dtype and shape, or type, and the keys of its tensors; never its contents."""
-    from c10cli.arrays.tensor_types import key_of, tensors_of
-
     shown, tensors = describe(value), tensors_of(value)
     found = {stand_in or getattr(key_of(tensor), "name", None) for tensor in tensors}
     if isinstance(value, list | tuple) and tensors:

@@ -8,9 +8,9 @@ an argument is the operator's.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,10 +18,8 @@ from click.shell_completion import CompletionItem
 from c10cli.cli.options import SEED, complete_operator, key_name, value_given
 from c10cli.cli.session import Session
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, did_you_mean
-
-if TYPE_CHECKING:
-    from c10cli.manifest.link import LinkedOperator, Variant
-    from c10cli.schema.model import Argument
+from c10cli.manifest.link import LinkedOperator, Variant
+from c10cli.schema.model import Argument
 
 _DEVICES = {"cpu": "CPU", "cuda": "CUDA", "gpu": "CUDA"}
 _ONE_KEY = "give one of them, as --key KEY"
@@ -102,15 +100,9 @@ class OperatorCall:
 class OperatorGroup(click.Group):
     """A command whose sub-commands are operators; its function gets the `OperatorCall`."""
 
-    def __init__(
-        self, *, callback: Callable[..., Any], params: list[click.Parameter], **settings: Any
-    ) -> None:
-        super().__init__(
-            params=[*_CALL_OPTIONS, *params],
-            subcommand_metavar="OP [ARGUMENTS]...",
-            no_args_is_help=False,
-            **settings,
-        )
+    def __init__(self, *, callback: Any, params: list[click.Parameter], **settings: Any) -> None:
+        settings |= {"params": [*_CALL_OPTIONS, *params], "no_args_is_help": False}
+        super().__init__(subcommand_metavar="OP [ARGUMENTS]...", **settings)
         self.run = callback
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -155,10 +147,9 @@ class _OperatorCommand(click.Command):
         schema = linked.decl.schema
         arguments = [_argument_option(argument) for argument in schema.arguments]
         taken = {name for option in arguments for name in option.opts}
-        usage = " ".join(
-            f"[{a.name.upper()}]" if a.has_default else a.name.upper() for a in schema.positional
-        )
-        values = click.Argument(["values"], nargs=-1, type=click.UNPROCESSED, metavar=usage)
+        usage = [f"[{a.name}]" if a.has_default else a.name for a in schema.positional]
+        metavar = " ".join(usage).upper()
+        values = click.Argument(["values"], nargs=-1, type=click.UNPROCESSED, metavar=metavar)
         super().__init__(
             str(schema.name),
             params=[values, *arguments, *(o for o in group.params if taken.isdisjoint(o.opts))],
@@ -187,7 +178,7 @@ class _OperatorCommand(click.Command):
         params = {**(ctx.parent.params if ctx.parent else {}), **ctx.params}
         keywords = {}
         for argument in self.linked.decl.schema.arguments:
-            texts = params.pop(_parameter_name(argument))
+            texts = params.pop(f"argument_{argument.name}")
             if len(texts) > 1:
                 raise self._refused(f"argument `{argument.name}` is given twice", "give it once")
             if texts:
@@ -205,10 +196,6 @@ class _OperatorCommand(click.Command):
         return ArgumentError(Diagnostic("C10E404", fact, notes=notes, help=todo), operator=self.name)
 
 
-def _parameter_name(argument: Argument) -> str:
-    return f"argument_{argument.name}"  # never that of an option of ours
-
-
 def _argument_option(argument: Argument) -> click.Option:
     kind = str(argument.type)
     written = _WRITTEN.get(kind.removesuffix("?"), "")
@@ -216,10 +203,7 @@ def _argument_option(argument: Argument) -> click.Option:
         written = f"{written}, or none" if written else "none"
     needed = f"[default: {argument.default_source}]" if argument.has_default else "[required]"
     spellings = dict.fromkeys([f"--{argument.name}", f"--{argument.name.replace('_', '-')}"])
-    return click.Option(
-        [*spellings, _parameter_name(argument)],
-        type=click.UNPROCESSED,
-        multiple=True,  # so that a second one is seen
-        metavar=kind,
-        help=f"{written}  {needed}".lstrip(),
-    )
+    names = [*spellings, f"argument_{argument.name}"]  # in Python, never that of an option of ours
+    help = f"{written}  {needed}".lstrip()
+    # Multiple, so that a second one is seen.
+    return click.Option(names, type=click.UNPROCESSED, multiple=True, metavar=kind, help=help)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,12 +65,11 @@ def _stored(field: str) -> dict[str, Any]:
 
 
 def value_given(words: Sequence[str], option: str) -> str | None:
-    """The value of the last *option* among *words*, before a `--`; None where it has none."""
+    """The value of *option* among *words*, before a `--`; None where it has none."""
     ours = words[: words.index("--")] if "--" in words else words
-    split = [part for word in ours for part in (word.split("=", 1) if word.startswith(option) else [word])]
-    return next(
-        (value for name, value in zip(split[-2::-1], split[:0:-1], strict=True) if name == option), None
-    )
+    values = [word.partition("=")[2] for word in ours if word.startswith(f"{option}=")]
+    values += [value for word, value in itertools.pairwise(ours) if word == option]
+    return values[-1] if values else None
 
 
 def key_name(text: str) -> str:

@@ -41,16 +41,14 @@ def bind_values(call: OperatorCall) -> Arguments:
     if len(call.positional) > len(schema.positional):
         # Binding counts what is given and names the schema; values do not matter.
         schema.bind(call.positional, dict.fromkeys(call.keywords))
-    rng, what = np.random.default_rng(call.seed), f"of `{schema.name}`"
-    positional = [
-        _value(argument, text, dtype, rng, what)
-        for argument, text in zip(schema.positional, call.positional, strict=False)
-    ]
-    keywords = {
-        argument.name: _value(argument, call.keywords[argument.name], dtype, rng, what)
-        for argument in schema.arguments
-        if argument.name in call.keywords
-    }
+    rng = np.random.default_rng(call.seed)
+
+    def value(argument: Argument, text: str) -> Any:
+        return _value(argument, text, dtype, rng, f"argument `{argument.name}` of `{schema.name}`")
+
+    positional = [value(*given) for given in zip(schema.positional, call.positional, strict=False)]
+    named = [argument for argument in schema.arguments if argument.name in call.keywords]
+    keywords = {argument.name: value(argument, call.keywords[argument.name]) for argument in named}
     return schema.bind(positional, keywords, is_tensor=is_tensor)
 
 
@@ -67,7 +65,6 @@ def place_values(call: OperatorCall, arguments: Arguments) -> Arguments:
 
 def _value(argument: Argument, text: str, dtype: str, rng: np.random.Generator, what: str) -> Any:
     """The value of *argument* that *text* says."""
-    what = f"argument `{argument.name}` {what}"
     files: dict[str, Any] = {}
     if _is_word(argument, text):
         return text
@@ -115,7 +112,9 @@ def _wants_tensor(argument: Argument) -> bool:
 
 def _read(text: str, what: str) -> Any:
     """The array in ``@file.npy``, ``@file.npz:name`` or, for ``-``, on standard input."""
-    name, member = _file_and_member(text)
+    name, colon, member = text[1:].rpartition(":")
+    if not colon or Path(text[1:]).exists():  # a colon may also be part of the file's name
+        name, member = text[1:], ""
     try:
         with io.BytesIO(sys.stdin.buffer.read()) if text == "-" else Path(name).open("rb") as source:
             loaded = np.load(source, allow_pickle=False)
@@ -134,13 +133,6 @@ def _read(text: str, what: str) -> Any:
     if member:
         raise _refused(f"`{name}` is one array, without names", f"write @{name}")
     return loaded
-
-
-def _file_and_member(text: str) -> tuple[str, str]:
-    """The file in ``@file`` or ``@file:name``; a colon may also be part of the file's name."""
-    whole = text[1:]
-    name, colon, member = whole.rpartition(":")
-    return (name, member) if colon and not Path(whole).exists() else (whole, "")
 
 
 def _member(names: list[str], file: str, member: str) -> str:

@@ -146,9 +146,9 @@ def test_a_fifo_takes_one_array_as_npy_and_stays(folder):
     [
         ("y.txt", "Tensor", "--save `y.txt` ends in neither .npy nor .npz"),
         ("y", "Tensor", "--save `y` ends in neither .npy nor .npz"),
-        ("y.npy", "(Tensor, Tensor)", "an .npy holds one array, not 2; write `y.npz`"),
+        ("y.npy", "(Tensor, Tensor)", "`y.npy` takes one array as .npy, not 2; name an .npz file"),
         ("y.npz", "(Tensor, int n)", "return `n` of `t::f` is int, no array to save"),
-        ("-", "(Tensor, Tensor)", "standard output takes one array as .npy, not 2"),
+        ("-", "(Tensor, Tensor)", "`-` takes one array as .npy, not 2"),
         ("/dev/null", "(Tensor, Tensor)", "`/dev/null` takes one array as .npy, not 2"),
     ],
 )
