@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from datetime import date
-from typing import TYPE_CHECKING
 
 import click
 
 from c10cli.cli.options import command as c10_command
 from c10cli.cli.session import Session, picked
+from c10cli.diff.manifests import Changes, OperatorChange, UnusedWaiver, compare_sides
+from c10cli.diff.sides import read_side
 from c10cli.errors import Diagnostic, Span, counted
-
-if TYPE_CHECKING:
-    from c10cli.diff.manifests import Changes, OperatorChange, UnusedWaiver
+from c10cli.report.diagnostics import render_diagnostic
+from c10cli.report.github import annotation
 
 
 @c10_command("diff", formats=("text", "json", "github"))
@@ -34,11 +34,7 @@ def command(session: Session, old: str, new: str) -> int:
     The removal of an operator is waived in a `waive:` of NEW itself, with its
     name as `operator` and `breaks: operator-removed`.
     """
-    from c10cli.diff.manifests import compare_sides
-    from c10cli.diff.sides import read_side
-
-    old_side, new_side = read_side(old), read_side(new)
-    changes = compare_sides(old_side, new_side, date.today())
+    changes = compare_sides(read_side(old), read_side(new), date.today())
     if session.is_json:
         _show_json(session, old, new, changes)
     elif session.format == "github":
@@ -49,8 +45,6 @@ def command(session: Session, old: str, new: str) -> int:
 
 
 def _show_text(session: Session, changes: Changes) -> None:
-    from c10cli.report.diagnostics import render_diagnostic
-
     color = session.colored(sys.stdout)
     for change in changes.changes:
         told = _diagnostic(change)
@@ -152,8 +146,6 @@ def _place(span: Span | None, text: str) -> dict[str, object] | None:
 
 
 def _show_github(session: Session, changes: Changes) -> None:
-    from c10cli.report.github import annotation
-
     for change in changes.changes:
         diagnostic = _diagnostic(change)
         title = diagnostic.code if change.breaks else diagnostic.label

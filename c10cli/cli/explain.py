@@ -94,13 +94,9 @@ def read_page(code: str) -> str:
 
 
 def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
-    """What decides which kernel *call* gets, as JSON-ready data; what it would end with before that runs.
-
-    Raises:
-        C10Error: the arguments cannot be bound, or there is no such variant; there is nothing to explain.
-    """
+    """What decides which kernel *call* gets, as JSON-ready data; what it would end with before that runs."""
     linked, calling, table = call.linked, call.linked.handle.calling(), call.linked.handle.table()
-    call.variant_for(call.key or "CPU")
+    call.variant_for(call.key or "CPU")  # refused where there is none: then there is nothing to explain
     rule = "the first argument of type Tensor"
     if not schema_types.is_tensor(calling.dispatch_argument().type):
         rule = "the first tensor of the lists and optionals, since no argument is a plain Tensor"
@@ -220,7 +216,11 @@ def _lines(shown: dict[str, Any], declared: Span) -> list[str]:
     lines = [shown["schema"], f"  declared at {declared}"]
     if arguments:
         width = max(len(argument["name"]) for argument in arguments)
-        lines += ["", "Arguments", *(_argument_line(argument, width) for argument in arguments)]
+        lines += ["", "Arguments"]
+        for argument in arguments:
+            keys = f" on {', '.join(argument['keys'])}" if argument["keys"] else ""
+            default = " (default)" if argument["default"] else ""
+            lines.append(f"  {argument['name']:{width}}  {argument['value']}{keys}{default}")
     lines += ["", f"Dispatch key: {key or ('none' if arguments else 'that of the tensors given')}"]
     lines.append(f"  from {', '.join(text for text in (shown['key_from'], shown['key_rule']) if text)}")
     if key is None:
@@ -229,12 +229,6 @@ def _lines(shown: dict[str, Any], declared: Span) -> list[str]:
     lines += ["", *_kernel_lines(shown)]
     others = [entry for entry in table if entry["key"] != key]
     return lines + (["", "Other keys", *(f"  {_other_key(entry)}" for entry in others)] if others else [])
-
-
-def _argument_line(argument: dict[str, Any], width: int) -> str:
-    keys = f" on {', '.join(argument['keys'])}" if argument["keys"] else ""
-    default = " (default)" if argument["default"] else ""
-    return f"  {argument['name']:{width}}  {argument['value']}{keys}{default}"
 
 
 def _kernel_lines(shown: dict[str, Any]) -> list[str]:

@@ -26,11 +26,7 @@ _ONE_KEY = "give one of them, as --key KEY"
 
 
 def _key_of_device(device: str) -> str:
-    """The dispatch key of a device's name, such as ``cuda:0``.
-
-    Raises:
-        DispatchError: C10E108, there is none.
-    """
+    """The dispatch key of a device's name, such as ``cuda:0``."""
     key = _DEVICES.get(device.partition(":")[0].lower())
     if key is None:
         fact = f"device `{device}` is none of {', '.join(_DEVICES)}"

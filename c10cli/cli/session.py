@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -238,18 +238,16 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def silence(stream: TextIO | None) -> None:
+def silence(stream: Any) -> None:
     """Send what *stream* still holds, and all that follows, to nowhere."""
-    if stream is None:
-        return
-    with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # a stream without a descriptor, or none
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
 @contextlib.contextmanager
-def written(stream: TextIO | None) -> Iterator[None]:
+def written(stream: Any) -> Iterator[None]:
     """Around writing to *stream*: where its reader has gone, the command goes on to its exit code.
 
     Raises:

@@ -70,7 +70,7 @@ def _value(argument: Argument, text: str, dtype: str, rng: np.random.Generator, 
         return text
     if schema_types.is_tensor_list(argument.type):
         text, files = _files_in_list(text, what)
-    elif text.startswith("@") or (text == "-" and _wants_tensor(argument)):
+    elif text.startswith("@") or (text == "-" and str(argument.type) in ("Tensor", "Tensor?")):
         return _read(text, what)
     try:
         value = evaluate(parse_expression(text), _WORDS | files, dtype, rng)
@@ -104,10 +104,6 @@ def _is_word(argument: Argument, text: str) -> bool:
         declared = declared.element
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     return str(declared) in ("str", "ScalarType", "Device", "Layout", "MemoryFormat") and not quoted
-
-
-def _wants_tensor(argument: Argument) -> bool:
-    return schema_types.is_tensor(argument.type) or schema_types.is_optional_tensor(argument.type)
 
 
 def _read(text: str, what: str) -> Any:

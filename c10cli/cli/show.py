@@ -12,7 +12,6 @@ from c10cli.entry_points.definitions import Definition, Missing, definition_of
 from c10cli.entry_points.parse import EntryPoint
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.manifest.link import LinkedOperator, Variant
-from c10cli.schema.model import Argument
 
 
 @c10_command("show")
@@ -34,7 +33,9 @@ def _lines(linked: LinkedOperator) -> list[str]:
     decl = linked.decl
     lines = [str(decl.schema), *([f"  {decl.summary}"] if decl.summary else [])]
     lines += [f"  declared at {decl.schema_span}", "", "Arguments"]
-    lines += [f"  {_argument_line(argument)}" for argument in decl.schema.arguments]
+    for argument in decl.schema.arguments:
+        notes = ["keyword-only"] * argument.kwarg_only + ["written"] * argument.is_mutable
+        lines.append(f"  {argument}" + (f"  ({', '.join(notes)})" if notes else ""))
     lines += ["", "Returns"]
     lines += [f"  {returned}" for returned in decl.schema.returns] or ["  nothing"]
     deciding = ", then ".join(f"`{a.name}`" for a in linked.handle.calling().dispatch_arguments())
@@ -55,11 +56,6 @@ def _lines(linked: LinkedOperator) -> list[str]:
     lines += ["", "Cases"]
     lines += [f"  {_case_line(case)}" for case in decl.cases] or ["  none"]
     return lines
-
-
-def _argument_line(argument: Argument) -> str:
-    notes = ["keyword-only"] * argument.kwarg_only + ["written"] * argument.is_mutable
-    return f"{argument}" + (f"  ({', '.join(notes)})" if notes else "")
 
 
 def variant_dict(variant: Variant) -> dict[str, Any]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from c10cli.cli.options import SEED, command as c10_command, key_name, seconds
 from c10cli.cli.session import Session, picked
 from c10cli.errors import capped, counted
-
-if TYPE_CHECKING:
-    from c10cli.verify.gate import Validation
+from c10cli.report.github import annotation
+from c10cli.verify.gate import Validation, validate
 
 
 @c10_command("validate", formats=("text", "json", "github"))
@@ -33,8 +32,6 @@ def command(session: Session, manifest: str | None, no_run: bool, **options: Any
 
     Example: c10 validate registry.yaml --require CUDA --format github
     """
-    from c10cli.verify.gate import validate
-
     if manifest is not None:
         session.registry = manifest
     session.tell_registry()
@@ -48,8 +45,6 @@ def command(session: Session, manifest: str | None, no_run: bool, **options: Any
 
 def _show(session: Session, validation: Validation) -> None:
     if session.format == "github":
-        from c10cli.report.github import annotation
-
         for diagnostic in validation.diagnostics:
             text = diagnostic.message + (f" ({diagnostic.help})" if diagnostic.help else "")
             severity: Any = diagnostic.severity
@@ -67,8 +62,7 @@ def _show(session: Session, validation: Validation) -> None:
             skipped=[asdict(skipped) for skipped in validation.skipped],
         )
         return
-    for line in _lines(validation):
-        session.echo(line)
+    session.echo("\n".join(_lines(validation)))
 
 
 def _lines(validation: Validation) -> list[str]:
