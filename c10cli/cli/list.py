@@ -69,8 +69,9 @@ def _as_dict(operator: OperatorDecl) -> dict[str, object]:
         "kernels": [
             {
                 "key": kernel.dispatch_key,
+                "name": kernel.name,
                 "kernel": kernel.entry_point.text,
-                **picked(kernel, "name", "requires"),
+                "requires": kernel.requires,
                 **picked(kernel.span, "file", "line"),
             }
             for kernel in operator.kernels

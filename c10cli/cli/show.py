@@ -62,9 +62,10 @@ def variant_dict(variant: Variant) -> dict[str, Any]:
     """A variant as JSON-ready data, which `fact_lines` prints."""
     kernel = variant.kernel
     return {
+        "name": kernel.name,
         "kernel": kernel.entry_point.text,
         **picked(variant, "taken", "reason"),
-        **picked(kernel, "name", "requires", "boxed"),
+        **picked(kernel, "requires", "boxed"),
         "override": kernel.override or None,
         "cache": kernel.cache.text if kernel.cache else None,
         "package": (kernel.entry_point.module or "").partition(".")[0] or None,

@@ -239,6 +239,13 @@ def test_every_kind_of_argument_comes_through(call, words, shown):
     assert ran.json["returns"][0]["value"] == repr(shown)
 
 
+def test_a_call_without_a_tensor_is_refused_for_a_variant_too(shipped):
+    for words in ([], ["--variant", "numpy"]):
+        ran = shipped("cat", "[]", *words)
+        assert ran.code == 2
+        assert "error[C10E408]" in ran.err
+
+
 def test_a_dtype_is_a_word(call):
     ran = call("echo", "0", "--dtype", "float64")
     assert ran.code == 0
