@@ -82,7 +82,7 @@ def test_call_takes_the_override_and_knows_the_others_as_variants(c10, fast):
     assert "2., 2." in c10(*words, "--variant", "plain").out
 
 
-def test_explain_names_the_candidates_of_both(c10, fast):
+def test_explain_names_the_variants_of_both(c10, fast):
     out = c10("--registry", "fast/registry.yaml", "explain", "add", "ones(2)", "ones(2)").out
     assert "Kernel: fast  k.py:fast" in out
     assert "taken: the best of 2; override: twice as fast" in out
