@@ -31,7 +31,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import IO, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from c10cli import errors
 from c10cli.errors import Diagnostic
@@ -199,12 +199,12 @@ def serve(prepare: Callable[[Mapping[str, Any]], DoItem]) -> None:
     Args:
         prepare: takes the job and gives the function that does one item.
     """
-    parent, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w", encoding="utf-8")
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    parent, answers, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    request = json.loads(parent.readline())
+    with os.fdopen(parent, closefd=False) as lines:
+        request = json.loads(lines.readline())
     job, timeout_s = request["job"], request["timeout_s"]
     if timeout_s is None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -221,18 +221,22 @@ def serve(prepare: Callable[[Mapping[str, Any]], DoItem]) -> None:
         _do_in_child(do_item, item, timeout_s, parent, answers)
 
 
-def _tell(answers: IO[str], **fields: object) -> None:
-    answers.write(json.dumps(fields, allow_nan=False) + "\n")
-    answers.flush()
+def _tell(answers: int, **fields: object) -> None:
+    _write(answers, json.dumps(fields, allow_nan=False).encode() + b"\n")
 
 
-def _end_with(parent: IO[str]) -> None:
+def _write(pipe: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _end_with(parent: int) -> None:
     """Wait for the end of the parent's pipe, then leave, whatever is going on."""
-    parent.read()
+    os.read(parent, 1)
     os._exit(1)
 
 
-def _do(do_item: DoItem, item: int, answers: IO[str]) -> NoReturn:
+def _do(do_item: DoItem, item: int, answers: int) -> NoReturn:
     """Do *item*, answer, and leave at once, whatever it left running."""
     process = os.getpid()
     try:
@@ -245,7 +249,7 @@ def _do(do_item: DoItem, item: int, answers: IO[str]) -> NoReturn:
         os._exit(1)
 
 
-def _do_in_child(do_item: DoItem, item: int, timeout_s: float, parent: IO[str], answers: IO[str]) -> None:
+def _do_in_child(do_item: DoItem, item: int, timeout_s: float, parent: int, answers: int) -> None:
     """Do *item* in a fork of this process, and pass on its answer or tell how it ended."""
     (result, its_result), (words, its_words) = os.pipe(), os.pipe()
     with warnings.catch_warnings():
@@ -254,11 +258,11 @@ def _do_in_child(do_item: DoItem, item: int, timeout_s: float, parent: IO[str], 
         child = os.fork()
     os.setpgid(child, child)  # in both, whichever comes first: so that what it starts can be ended with it
     if child == 0:
-        parent.close()
-        answers.close()
+        os.close(parent)
+        os.close(answers)
         os.dup2(its_words, 1)
         os.dup2(its_words, 2)
-        _do(do_item, item, os.fdopen(its_result, "w", encoding="utf-8"))
+        _do(do_item, item, its_result)
     os.close(its_result)
     os.close(its_words)
     said = {result: b"", words: b""}
@@ -268,20 +272,19 @@ def _do_in_child(do_item: DoItem, item: int, timeout_s: float, parent: IO[str], 
     os.close(result)
     os.close(words)
     if said[result].endswith(b"\n"):
-        answers.write(said[result].decode())
-        answers.flush()
+        _write(answers, said[result])
     else:
         _tell(answers, item=item, ended=asdict(_ended(code, said[words], timeout_s if timed_out else None)))
 
 
-def _listen(child: int, said: dict[int, bytes], deadline: float, parent: IO[str]) -> bool:
+def _listen(child: int, said: dict[int, bytes], deadline: float, parent: int) -> bool:
     """Read into *said*, from its pipes, up to the end of *child*; whether the deadline came first.
 
     The pipes may not end then, where a process that it started holds the other end.
     """
     result, words = said
     end, timed_out, is_over = os.pidfd_open(child), False, False
-    watched: list[Any] = [parent, end, result, words]
+    watched = [parent, end, result, words]
     while not is_over:
         left_s = deadline - time.monotonic()
         timed_out = left_s <= 0  # also where it never stops writing
