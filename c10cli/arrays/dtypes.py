@@ -1,7 +1,4 @@
-"""The words of a manifest: what it may name of arrays, apart from what makes something of it.
-
-Reading a manifest needs the words alone.
-"""
+"""The words of a manifest: what it may name of arrays.  Reading one needs no more than the words."""
 
 from __future__ import annotations
 
@@ -9,9 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["ARRAY_FUNCTIONS", "CONSTANTS", "COST_FUNCTIONS", "DTYPES", "RESERVED_NAMES", "is_exact"]
-
 ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace")
+COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
+CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}
+RESERVED_NAMES: Final = frozenset((*ARRAY_FUNCTIONS, *COST_FUNCTIONS, *CONSTANTS))
 
 # The dtypes that a manifest may name, with their bytes per element.
 DTYPES: Final[Mapping[str, int]] = {
@@ -33,10 +31,6 @@ DTYPES: Final[Mapping[str, int]] = {
     "float8_e4m3fn": 1,
     "float8_e5m2": 1,
 }
-
-COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
-CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}
-RESERVED_NAMES: Final = frozenset((*ARRAY_FUNCTIONS, *COST_FUNCTIONS, *CONSTANTS))
 
 
 def is_exact(dtype: str) -> bool:

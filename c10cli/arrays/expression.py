@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,10 +16,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, CONSTANTS
-from c10cli.arrays.filling import array_functions, convert_like, is_array
+from c10cli.describe import describe
 from c10cli.errors import Diagnostic, ManifestError, Span, did_you_mean
-
-__all__ = ["Expression", "evaluate", "find_unknown_names", "makes_array", "parse_expression"]
 
 MAX_LENGTH: Final = 10_000
 MAX_DEPTH: Final = 40
@@ -40,23 +39,6 @@ _UNARY: Final[Mapping[type[ast.unaryop], Callable[[Any], Any]]] = {
     ast.UAdd: operator.pos,
 }
 _CONSTANT_TYPES: Final = (bool, int, float, complex, str, type(None))
-_KINDS: Final[Mapping[type[ast.AST], str]] = {
-    ast.Attribute: "attribute access",
-    ast.Subscript: "indexing",
-    ast.Lambda: "a lambda",
-    ast.ListComp: "a comprehension",
-    ast.GeneratorExp: "a comprehension",
-    ast.SetComp: "a comprehension",
-    ast.DictComp: "a comprehension",
-    ast.Compare: "a comparison",
-    ast.BoolOp: "`and` or `or`",
-    ast.IfExp: "a condition",
-    ast.JoinedStr: "an f-string",
-    ast.Starred: "`*`",
-    ast.NamedExpr: "an assignment",
-    ast.Dict: "a dictionary",
-    ast.Set: "a set",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,52 +62,43 @@ def parse_expression(text: str) -> Expression:
         ManifestError: C10E110, with the column of what is not understood.
     """
     if len(text) > MAX_LENGTH:
-        raise _fault(text, None, f"expression of {len(text):,} characters is longer than {MAX_LENGTH:,}")
+        raise _fault(text, f"expression of {len(text):,} characters is longer than {MAX_LENGTH:,}")
     if not text.strip():
-        raise _fault(text, None, "expression is empty")
+        raise ManifestError(Diagnostic("C10E110", "expression is empty", _span(text, 0, len(text))))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a backslash in a string
-            tree = ast.parse(_flat(text).strip(), mode="eval").body
+            tree = ast.parse(_flat(text), mode="eval").body
     except SyntaxError as error:
-        raise _syntax_fault(text, error) from error
+        start = _margin(text) + max((error.offset or 1) - 1, 0)
+        message = f"`{_short(text)}` is not an expression: {error.msg}"
+        raise ManifestError(Diagnostic("C10E110", message, _span(text, start, start + 1))) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise _fault(text, None, "expression is too deeply nested or has a null character") from error
-    names: set[str] = set()
-    functions: set[str] = set()
-    _walk(text, tree, names, functions, 0)
+        raise _fault(text, "expression is too deeply nested or has a null character") from error
+    _check(text, tree, 0)
+    names, functions = ({name.id for name in found} for found in _names_in(tree))
     return Expression(text, frozenset(names - CONSTANTS.keys()), frozenset(functions), tree)
 
 
-def _walk(text: str, node: ast.expr, names: set[str], functions: set[str], depth: int) -> None:
-    """Refuse everything outside the whitelist; collect names and functions."""
+def _check(text: str, node: ast.expr, depth: int) -> None:
+    """Refuse everything outside the whitelist."""
     if depth > MAX_DEPTH:
-        raise _fault(text, node, f"expression is nested more than {MAX_DEPTH} levels deep")
-    fault = _node_fault(node)
+        raise _fault(text, f"expression is nested more than {MAX_DEPTH} levels deep", node)
+    fault = _node_fault(text, node)
     if fault:
-        raise _fault(text, node, fault)
-    if isinstance(node, ast.Name):
-        names.add(node.id)
+        raise _fault(text, fault, node)
+    children = ast.iter_child_nodes(node)
     if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Name)  # _node_fault refuses the rest
-        functions.add(node.func.id)
-    for child in _children(node):
-        _walk(text, child, names, functions, depth + 1)
+        children = iter([*node.args, *(keyword.value for keyword in node.keywords)])
+    for child in children:
+        if isinstance(child, ast.expr):
+            _check(text, child, depth + 1)
 
 
-def _children(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.Call):
-        return [*node.args, *(keyword.value for keyword in node.keywords)]
-    return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-
-
-def _node_fault(node: ast.expr) -> str | None:
+def _node_fault(text: str, node: ast.expr) -> str | None:
     """Why *node* is not in the language; None where it is."""
-    if isinstance(node, ast.Constant):
-        value = node.value
-        if type(value) not in _CONSTANT_TYPES:
-            return f"`{value!r}` is not part of an expression"
-        too_long = type(value) is int and value.bit_length() > MAX_BITS
+    if isinstance(node, ast.Constant) and type(node.value) in _CONSTANT_TYPES:
+        too_long = type(node.value) is int and node.value.bit_length() > MAX_BITS
         return f"integer of more than {MAX_BITS:,} bits" if too_long else None
     if isinstance(node, (ast.Name, ast.List, ast.Tuple)):
         return None
@@ -137,36 +110,37 @@ def _node_fault(node: ast.expr) -> str | None:
         if not isinstance(node.func, ast.Name):
             return "only a function's plain name can be called"
         return "`**` is not part of an expression" if any(k.arg is None for k in node.keywords) else None
-    return f"{_KINDS.get(type(node), type(node).__name__)} is not part of an expression"
+    start, end = _place(text, node)
+    return f"`{_short(text[start:end])}` is not part of an expression"
+
+
+def _names_in(tree: ast.expr) -> tuple[list[ast.Name], list[ast.Name]]:
+    """The names that stand for values, and those that are called."""
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    functions = [name for name in called if isinstance(name, ast.Name)]
+    known = set(map(id, functions))
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in known], functions
 
 
 def find_unknown_names(
     expression: Expression, names: Collection[str], functions: Collection[str] = ARRAY_FUNCTIONS
 ) -> list[Diagnostic]:
     """A C10E110 finding for each function and name that the expression may not use."""
-    found = []
-    for node in ast.walk(expression.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in functions:
-            found.append(_unknown(expression.text, node.func, "function", functions))
-    called = {id(node.func) for node in ast.walk(expression.tree) if isinstance(node, ast.Call)}
-    known = {*names, *CONSTANTS}
-    for node in ast.walk(expression.tree):
-        if isinstance(node, ast.Name) and id(node) not in called and node.id not in known:
-            found.append(_unknown(expression.text, node, "name", known))
-    return found
+    used, called = _names_in(expression.tree)
+    known, text = {*names, *CONSTANTS}, expression.text
+    found = [_unknown(text, name, "function", functions) for name in called if name.id not in functions]
+    return found + [_unknown(text, name, "name", known) for name in used if name.id not in known]
 
 
 def makes_array(expression: Expression) -> bool:
     """Whether the value is an array, as far as the functions tell without calling them."""
-    return _makes_array(expression.tree)
 
+    def makes(node: ast.expr) -> bool:
+        if isinstance(node, ast.BinOp):
+            return makes(node.left) or makes(node.right)
+        return makes(node.operand) if isinstance(node, ast.UnaryOp) else isinstance(node, ast.Call)
 
-def _makes_array(node: ast.expr) -> bool:
-    if isinstance(node, ast.BinOp):
-        return _makes_array(node.left) or _makes_array(node.right)
-    if isinstance(node, ast.UnaryOp):
-        return _makes_array(node.operand)
-    return isinstance(node, ast.Call)
+    return makes(expression.tree)
 
 
 def evaluate(
@@ -189,33 +163,30 @@ def evaluate(
         ManifestError: C10E110: an unknown name, wrong arguments, a result
             out of bounds, or more memory than there is.
     """
-    table = array_functions(dtype, rng) if functions is None else functions
-    return _Evaluation(expression.text, names or {}, table, dtype).value(expression.tree)
+    if functions is None:
+        from c10cli.arrays.filling import array_functions  # which imports NumPy
+
+        functions = array_functions(dtype, rng)
+    known = {**CONSTANTS, **(names or {})}
+    return _Evaluation(expression.text, known, functions, dtype).value(expression.tree)
 
 
+@dataclass(frozen=True, slots=True)
 class _Evaluation:
     """One walk over a tree that `parse_expression` has already found harmless."""
 
-    __slots__ = ("dtype", "functions", "names", "text")
-
-    def __init__(
-        self,
-        text: str,
-        names: Mapping[str, object],
-        functions: Mapping[str, Callable[..., object]],
-        dtype: str,
-    ) -> None:
-        self.text = text
-        self.names = names
-        self.functions = functions
-        self.dtype = dtype
+    text: str
+    names: Mapping[str, object]
+    functions: Mapping[str, Callable[..., object]]
+    dtype: str
 
     def value(self, node: ast.expr) -> Any:
-        """The value of one node."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
-            return self._name(node)
+            if node.id not in self.names:
+                raise ManifestError(_unknown(self.text, node, "name", self.names))
+            return self.names[node.id]
         if isinstance(node, ast.List):
             return [self.value(item) for item in node.elts]
         if isinstance(node, ast.Tuple):
@@ -227,13 +198,6 @@ class _Evaluation:
         assert isinstance(node, ast.BinOp)  # the whitelist has nothing else
         return self._binary(node)
 
-    def _name(self, node: ast.Name) -> Any:
-        if node.id in self.names:
-            return self.names[node.id]
-        if node.id in CONSTANTS:
-            return CONSTANTS[node.id]
-        raise ManifestError(_unknown(self.text, node, "name", (*self.names, *CONSTANTS)))
-
     def _call(self, node: ast.Call) -> Any:
         assert isinstance(node.func, ast.Name)  # the whitelist has nothing else
         name = node.func.id
@@ -244,45 +208,52 @@ class _Evaluation:
         try:
             return self.functions[name](*arguments, **keywords)
         except (TypeError, ValueError, OverflowError, MemoryError, ImportError) as error:
-            raise _fault(self.text, node, f"`{name}`: {str(error).removeprefix('_Filler.')}") from error
+            raise _fault(self.text, f"`{name}`: {str(error).removeprefix('_Filler.')}", node) from error
 
     def _unary(self, node: ast.UnaryOp) -> Any:
         operand = self.value(node.operand)
-        if not (_is_number(operand) or is_array(operand)):
-            raise _fault(self.text, node, f"`-` takes a number or an array, not {_describe(operand)}")
+        if not (_is_number(operand) or _is_array(operand)):
+            raise _fault(self.text, f"`-` takes a number or an array, not {describe(operand)}", node)
         try:
-            result = _UNARY[type(node.op)](operand)
-            return convert_like(operand, result, self.dtype) if is_array(operand) else result
+            return self._converted(operand, _UNARY[type(node.op)](operand))
         except TypeError as error:  # NumPy refuses minus on booleans
-            raise _fault(self.text, node, str(error)) from error
+            raise _fault(self.text, str(error), node) from error
 
     def _binary(self, node: ast.BinOp) -> Any:
         left, right = self.value(node.left), self.value(node.right)
-        compute = _BINARY[type(node.op)]
-        array = left if is_array(left) else right if is_array(right) else None
+        array = left if _is_array(left) else right
+        if not _is_array(array):
+            self._check_numbers(node, left, right)
+        elif type(node.op) not in _ON_ARRAYS or not (_is_number(left) or _is_number(right)):
+            raise _fault(self.text, "an array combines with one number, by + - * /", node)
         try:
-            if array is None:
-                self._check_numbers(node, left, right)
-                return compute(left, right)
-            if type(node.op) not in _ON_ARRAYS or not (_is_number(left) or _is_number(right)):
-                raise _fault(self.text, node, "an array combines with one number, by + - * /")
-            return convert_like(array, compute(left, right), self.dtype)
+            return self._converted(array, _BINARY[type(node.op)](left, right))
         except (ArithmeticError, TypeError, ValueError) as error:
-            if isinstance(error, ManifestError):
-                raise
             reason = "result is too large" if isinstance(error, OverflowError) else str(error)
-            raise _fault(self.text, node, reason) from error
+            raise _fault(self.text, reason, node) from error
 
     def _check_numbers(self, node: ast.BinOp, left: Any, right: Any) -> None:
         for operand in (left, right):
             if not _is_number(operand):
-                raise _fault(self.text, node, f"a number is wanted, not {_describe(operand)}")
+                raise _fault(self.text, f"a number is wanted, not {describe(operand)}", node)
         if isinstance(left, int) and isinstance(right, int) and _bits(node.op, left, right) > MAX_BITS:
-            raise _fault(self.text, node, f"result of more than {MAX_BITS:,} bits")
+            raise _fault(self.text, f"result of more than {MAX_BITS:,} bits", node)
+
+    def _converted(self, operand: Any, result: Any) -> Any:
+        if not _is_array(operand):
+            return result
+        from c10cli.arrays.filling import convert_like  # which imports NumPy
+
+        return convert_like(operand, result, self.dtype)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex))
+
+
+def _is_array(value: object) -> bool:
+    numpy = sys.modules.get("numpy")  # without which nobody has made one
+    return numpy is not None and isinstance(value, numpy.ndarray)
 
 
 def _bits(op: ast.operator, left: int, right: int) -> int:
@@ -294,60 +265,49 @@ def _bits(op: ast.operator, left: int, right: int) -> int:
     return max(left.bit_length(), right.bit_length())
 
 
-def _describe(value: object) -> str:
-    return f"a {type(value).__name__}" if value is not None else "None"
-
-
 def _unknown(text: str, node: ast.Name, kind: str, known: Collection[str]) -> Diagnostic:
     shown = ", ".join(f"`{name}`" for name in sorted(known)) or "none"
-    finding = _finding(text, node, f"unknown {kind} `{node.id}` in `{_short(text)}`")
-    finding = finding.with_notes(f"{kind}s known here: {shown}")
     return Diagnostic(
-        finding.code, finding.message, finding.span, notes=finding.notes, help=did_you_mean(node.id, known)
+        "C10E110",
+        f"unknown {kind} `{node.id}` in `{_short(text)}`",
+        _span(text, *_place(text, node)),
+        notes=(f"{kind}s known here: {shown}",),
+        help=did_you_mean(node.id, known),
     )
 
 
-def _fault(text: str, node: ast.expr | None, message: str) -> ManifestError:
-    return ManifestError(_finding(text, node, f"{message}, in `{_short(text)}`" if text.strip() else message))
+def _fault(text: str, message: str, node: ast.expr | None = None) -> ManifestError:
+    """*message* about *node*, or about all of *text*."""
+    span = _span(text, *_place(text, node))
+    return ManifestError(Diagnostic("C10E110", f"{message}, in `{_short(text)}`", span))
 
 
-def _syntax_fault(text: str, error: SyntaxError) -> ManifestError:
-    """Python's complaint, at its place in *text*."""
-    start = _margin(text) + max((error.offset or 1) - 1, 0)
-    span = _span(text, start, start + 1)
-    return ManifestError(Diagnostic("C10E110", f"`{_short(text)}` is not an expression: {error.msg}", span))
-
-
-def _finding(text: str, node: ast.expr | None, message: str) -> Diagnostic:
-    """A finding at *node*, or about all of *text*."""
-    start, end = _margin(text), len(text.rstrip())
-    if node is not None:
-        line = _flat(text).strip().encode("utf-8", "surrogatepass")  # `ast` counts its bytes
-        start, end = (
-            _margin(text) + len(line[:offset].decode("utf-8", "replace"))
-            for offset in (node.col_offset, node.end_col_offset)
-        )
-    return Diagnostic("C10E110", message, _span(text, start, end))
+def _place(text: str, node: ast.expr | None) -> tuple[int, int]:
+    """Where *node* starts and ends in *text*, or where that does, without its margins."""
+    margin, line = _margin(text), _flat(text)
+    if node is None:
+        return margin, margin + len(line)
+    counted = line.encode("utf-8", "surrogatepass")  # `ast` counts bytes
+    start, end = counted[: node.col_offset], counted[: node.end_col_offset]
+    return margin + len(start.decode("utf-8", "replace")), margin + len(end.decode("utf-8", "replace"))
 
 
 def _span(text: str, start: int, end: int) -> Span:
     """The place of the characters from *start* to *end*, on the line where they start."""
     before = text.rfind("\n", 0, start) + 1
-    after = text.find("\n", start)
-    after = len(text) if after < 0 else after
+    line = text[before:].partition("\n")[0]
     column = start - before + 1
-    end_column = max(min(end, after) - before + 1, column + 1)
-    return Span("<expression>", text.count("\n", 0, start) + 1, column, end_column, text[before:after])
+    end_column = max(min(end - before, len(line)) + 1, column + 1)
+    return Span("<expression>", text.count("\n", 0, start) + 1, column, end_column, line)
 
 
 def _flat(text: str) -> str:
-    """*text* on one line of the same length, since an expression may span several."""
-    return text.translate(_TO_BLANKS)
+    """*text* on one line, since an expression may span several, without the margins."""
+    return text.translate(_TO_BLANKS).strip()
 
 
 def _margin(text: str) -> int:
-    flat = _flat(text)
-    return len(flat) - len(flat.lstrip())
+    return len(text) - len(text.lstrip())
 
 
 def _short(text: str) -> str:

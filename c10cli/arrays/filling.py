@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, DTYPES
+import numpy as np
 
-__all__ = ["array_functions", "available_bytes", "convert_like", "is_array"]
+from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, DTYPES
 
 _WORK_BYTES: Final = 8  # per element, for what is drawn before it is converted
 _MAX_DIMENSIONS: Final = 32
+_INTEGERS: Final = tuple(name for name in DTYPES if name.startswith(("int", "uint")))
 
 
 def array_functions(dtype: str = "float32", rng: Any = None) -> dict[str, Callable[..., object]]:
@@ -27,19 +27,11 @@ def array_functions(dtype: str = "float32", rng: Any = None) -> dict[str, Callab
     return {name: getattr(filler, name) for name in ARRAY_FUNCTIONS}
 
 
-def is_array(value: object) -> bool:
-    """Whether *value* came from one of these functions."""
-    numpy = sys.modules.get("numpy")  # without which none of them has been called
-    return numpy is not None and isinstance(value, numpy.ndarray)
-
-
 def convert_like(array: Any, result: Any, dtype: str) -> Any:
     """*result* of arithmetic on *array*, as an array in the array's dtype.
 
     Where integers became fractions, it takes *dtype*, if that is no integer.
     """
-    import numpy as np
-
     result = np.asarray(result)  # arithmetic makes a scalar of an array without dimensions
     if array.dtype.kind not in "iub":
         return result if result.dtype.kind == "c" else result.astype(array.dtype, copy=False)
@@ -79,11 +71,7 @@ class _Filler:
     """The functions, bound to a dtype and a generator; sizes add up over one expression."""
 
     def __init__(self, dtype: str, rng: Any) -> None:
-        import numpy as np
-
-        if dtype not in DTYPES:
-            raise ValueError(f"unknown dtype `{dtype}`")
-        self.np = np
+        _check_dtype(dtype)
         self.dtype = dtype
         self.rng = np.random.default_rng(0) if rng is None else rng
         self.taken = 0
@@ -95,30 +83,33 @@ class _Filler:
         kind = _numpy_dtype(name)
         if name == "float64":
             return self.rng.standard_normal(sizes)
-        drawn = self.rng.standard_normal(sizes, dtype=self.np.float32)
+        drawn = np.asarray(self.rng.standard_normal(sizes, dtype=np.float32))
         if kind.kind == "c":
-            drawn = drawn + 1j * self.rng.standard_normal(sizes, dtype=self.np.float32)
+            drawn = drawn + 1j * self.rng.standard_normal(sizes, dtype=np.float32)
         elif kind.kind == "b":
-            drawn = self.np.asarray(drawn) > 0
+            drawn = drawn > 0
         elif kind.kind in "iu":
-            drawn = self.np.rint(self.np.asarray(drawn) * 4)
-            drawn = self.np.abs(drawn) if kind.kind == "u" else drawn
-        return self.np.asarray(drawn).astype(kind, copy=False)
+            drawn = np.rint(drawn * 4)
+            drawn = np.abs(drawn) if kind.kind == "u" else drawn
+        return np.asarray(drawn).astype(kind, copy=False)
 
     def zeros(self, *shape: Any, dtype: str | None = None) -> Any:
         """Zeros."""
-        return self._filled(shape, 0, dtype)
+        return self.full(*shape, 0, dtype=dtype)
 
     def ones(self, *shape: Any, dtype: str | None = None) -> Any:
         """Ones."""
-        return self._filled(shape, 1, dtype)
+        return self.full(*shape, 1, dtype=dtype)
 
     def full(self, *shape_and_value: Any, dtype: str | None = None) -> Any:
         """The last argument, in the shape given by those before it."""
         if not shape_and_value:
             raise TypeError("a shape and a value are wanted")
         *shape, value = shape_and_value
-        return self._filled(shape, value, dtype)
+        name = dtype or self.dtype
+        sizes = self._reserve(_shape(tuple(shape)), name)
+        with np.errstate(all="ignore"):
+            return np.full(sizes, _number(value), dtype=_numpy_dtype(name))
 
     def arange(self, start: Any, stop: Any = None, step: Any = 1, *, dtype: str | None = None) -> Any:
         """Numbers from start (0 if only one argument is given) to stop, exclusive."""
@@ -128,37 +119,28 @@ class _Filler:
         if step == 0:
             raise ValueError("the step is 0")
         name = dtype or self.dtype
-        count = max(math.ceil((last - first) / step), 0)
-        self._reserve((count,), name)
-        with self.np.errstate(all="ignore"):
-            return self.np.arange(first, last, step).astype(_numpy_dtype(name))
+        self._reserve((max(math.ceil((last - first) / step), 0),), name)
+        with np.errstate(all="ignore"):
+            return np.arange(first, last, step).astype(_numpy_dtype(name))
 
     def randint(self, low: Any, high: Any, *shape: Any, dtype: str | None = None) -> Any:
         """Integers from low to high, exclusive: int64 unless the dtype is an integer one."""
         name = dtype or self.dtype
         drawn_as = name if name in _INTEGERS else "int64"
         sizes = self._reserve(_shape(shape), drawn_as)
-        drawn = self.rng.integers(_integer(low), _integer(high), sizes, dtype=drawn_as)
-        result = self.np.asarray(drawn)
-        return result if dtype is None else result.astype(_numpy_dtype(dtype), copy=False)
+        drawn = np.asarray(self.rng.integers(_integer(low), _integer(high), sizes, dtype=drawn_as))
+        return drawn if dtype is None else drawn.astype(_numpy_dtype(dtype), copy=False)
 
     def linspace(self, start: Any, stop: Any, count: Any, *, dtype: str | None = None) -> Any:
         """Count numbers from start to stop, inclusive, evenly apart."""
         name = dtype or self.dtype
         (size,) = self._reserve((_size(count),), name)
-        with self.np.errstate(all="ignore"):
-            return self.np.linspace(_number(start), _number(stop), size).astype(_numpy_dtype(name))
-
-    def _filled(self, shape: Any, value: Any, dtype: str | None) -> Any:
-        name = dtype or self.dtype
-        sizes = self._reserve(_shape(tuple(shape)), name)
-        with self.np.errstate(all="ignore"):
-            return self.np.full(sizes, _number(value), dtype=_numpy_dtype(name))
+        with np.errstate(all="ignore"):
+            return np.linspace(_number(start), _number(stop), size).astype(_numpy_dtype(name))
 
     def _reserve(self, shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
         """*shape*, if an array of it and those made before fit into the memory there is."""
-        if dtype not in DTYPES:
-            raise ValueError(f"unknown dtype `{dtype}`")
+        _check_dtype(dtype)
         self.taken += math.prod(shape) * (DTYPES[dtype] + _WORK_BYTES)
         if self.taken > 2**20 and self.taken > available_bytes():  # small ones need no look
             sizes = ", ".join(map(str, shape))
@@ -167,12 +149,12 @@ class _Filler:
         return shape
 
 
-_INTEGERS: Final = tuple(name for name in DTYPES if name.startswith(("int", "uint")))
+def _check_dtype(name: str) -> None:
+    if name not in DTYPES:
+        raise ValueError(f"unknown dtype `{name}`")
 
 
 def _numpy_dtype(name: str) -> Any:
-    import numpy as np
-
     if name.startswith(("bfloat", "float8")):
         try:
             import ml_dtypes

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
@@ -29,15 +27,13 @@ class DispatchKey:
     itself, and ``sparse`` that of the sparse ones, or None.
     """
 
-    __slots__ = ("dense", "name", "number", "sparse")
+    __slots__ = ("dense", "name", "sparse")
 
     name: str
-    number: int
     dense: DispatchKey
     sparse: DispatchKey | None
 
     _by_name: ClassVar[dict[str, DispatchKey]] = {}
-    _lock: ClassVar[threading.Lock] = threading.Lock()
 
     Undefined: ClassVar[DispatchKey]
     CPU: ClassVar[DispatchKey]
@@ -83,24 +79,27 @@ class DispatchKey:
                 Diagnostic("C10E108", fact, help="use a Python identifier, such as `MyNPU`"),
                 dispatch_key=name,
             )
-        with cls._lock:
-            key = cls._by_name.get(name)
-            if key is None:
-                key = object.__new__(cls)
-                key.name, key.number = name, len(cls._by_name)
-                key.dense, key.sparse = key, None
-                cls._by_name[name] = key
-            if sparse_of:
-                key.dense = cls(sparse_of)
-                key.dense.sparse = key
-            KEY_OF_DEVICE.update(dict.fromkeys(devices, key))
-            KEY_OF_DLPACK.update(dict.fromkeys(dlpack_types, key))
+        key = cls._by_name.get(name)
+        if key is None:
+            new = object.__new__(cls)
+            new.name, new.dense, new.sparse = name, new, None
+            key = cls._by_name.setdefault(name, new)  # of threads that register it at once, the first one's
+        if sparse_of:
+            key.dense = cls(sparse_of)
+            key.dense.sparse = key
+        KEY_OF_DEVICE.update(dict.fromkeys(devices, key))
+        KEY_OF_DLPACK.update(dict.fromkeys(dlpack_types, key))
         return key
 
     @classmethod
     def known_names(cls) -> tuple[str, ...]:
         """The names of all keys, by number."""
         return tuple(cls._by_name)
+
+    @property
+    def number(self) -> int:
+        """Its place among all keys, in the order in which they came."""
+        return self.known_names().index(self.name)
 
     def __str__(self) -> str:
         return f"{self.name}[{self.number}]"
@@ -114,14 +113,6 @@ class DispatchKey:
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return DispatchKey.register, (self.name,)
 
-    @classmethod
-    def renew_lock(cls) -> None:
-        """Forget who is registering; for a forked child."""
-        cls._lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=DispatchKey.renew_lock)
 
 # A row for each, in the order of their numbers.  torch says "hip" through "cuda"
 # and jax "gpu" for both, so ROCm is told apart by the library.  DLPack's numbers

@@ -1,10 +1,14 @@
 import copy
 import pickle
+import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.tensor_types import key_of
+from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.errors import DispatchError, RegistrationError
 
 
@@ -90,3 +94,20 @@ def test_threads_that_register_one_key_at_once_get_the_same_key(monkeypatch):
     for thread in threads:
         thread.join(5)
     assert len({id(key) for key in found}) == 1
+
+
+def test_one_row_tells_all_that_is_to_be_known_of_a_key(monkeypatch):
+    key = DispatchKey.register("TestRowNPU", devices=("testnpu",), dlpack_types=(77,))
+    sparse = DispatchKey.register("TestRowSparseNPU", sparse_of="TestRowNPU")
+    strided, device = object(), SimpleNamespace(type="testnpu")
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(strided=strided))
+    attributes = {"__module__": "torch", "is_cpu": False, "is_cuda": False, "device": device}
+    dense = type("Tensor", (), {**attributes, "layout": strided})()
+    coo = type("Tensor", (), {**attributes, "layout": "torch.sparse_coo"})()
+    exported = type("Exporter", (), {"__dlpack_device__": lambda self: (77, 0)})()
+    assert [key_of(tensor) for tensor in (dense, coo, exported)] == [key, sparse, key]
+    assert (key.sparse, sparse.dense, key.dense) == (sparse, key, key)
+    op = Dispatcher().register_schema("t::f(Tensor x) -> str")
+    op.dispatcher.register_kernel(op, "TestRowNPU", lambda x: "dense")
+    op.dispatcher.register_kernel(op, "TestRowSparseNPU", lambda x: "sparse")
+    assert [op.call(tensor) for tensor in (dense, coo, exported)] == ["dense", "sparse", "dense"]

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from c10cli.arrays.library import library_of
 from c10cli.arrays.memory import contents_of, placed_key, share_memory
 from c10cli.arrays.tensor_types import register_tensor_type
 
@@ -186,9 +185,3 @@ def test_jax_arrays_change_only_by_being_given_away(jax):
     seen = []
     jax.jit(lambda x: seen.append((contents_of(x), placed_key(x))) or x)(jax.numpy.ones(2))
     assert seen == [(None, None)]
-
-
-def test_a_library_is_that_of_a_base_whose_tensors_can_be_read():
-    masked = np.ma.masked_array([1.0])
-    assert library_of(masked) == "numpy"
-    assert library_of(object()) == ""

@@ -75,7 +75,7 @@ def test_a_child_registers_and_calls_while_a_thread_of_the_parent_holds_the_lock
     dispatcher, x, in_fork, busy
 ):
     def hold(inside, done):
-        with dispatcher.writing, DispatchKey._lock, OperatorHandle.publishing:
+        with dispatcher.writing, OperatorHandle.publishing:
             inside.set()
             done.wait(PATIENCE_S)
 

@@ -169,7 +169,7 @@ CASE = "cases: [{name: a, sweep: {n: [1]}, inputs: {x: %s}}]\n"
 @pytest.mark.parametrize(
     ("fields", "columns", "words"),
     [
-        (CASE % "randn(n).T", (52, 62), "attribute access"),
+        (CASE % "randn(n).T", (52, 62), "`randn(n).T` is not part"),
         (CASE % "'ramdn(n)'", (53, 58), "unknown function `ramdn`"),
         (CASE % "'randn(m, n)'", (59, 60), "unknown name `m`"),
         (CASE % "nbytes(n)", (52, 58), "unknown function `nbytes`"),
