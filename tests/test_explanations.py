@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from c10cli.cli.explain import read_page
 from c10cli.cli.main import run
 from c10cli.errors import CODES, C10Error
 from c10cli.jobs.fingerprint import fingerprint
@@ -47,7 +48,7 @@ class Block:
 
 
 def page(code: str) -> str:
-    return (PAGES / f"{code}.md").read_text(encoding="utf-8")
+    return read_page(code)
 
 
 def blocks(text: str) -> list[Block]:
@@ -121,7 +122,7 @@ def test_every_code_has_a_page_and_every_page_a_code():
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_page_begins_with_its_code_and_is_short(code):
+def test_a_page_is_shown_under_its_codes_title_and_is_short(code):
     lines = page(code).splitlines()
     assert lines[:2] == [f"# {code}: {CODES[code]}", ""]
     assert max(map(len, lines)) <= 100

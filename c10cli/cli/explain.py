@@ -89,8 +89,9 @@ def code_of(text: str) -> str:
 
 
 def read_page(code: str) -> str:
-    """The explanation of *code*."""
-    return (_PAGES / f"{code}.md").read_text(encoding="utf-8").rstrip("\n")
+    """The explanation of *code*, under its title."""
+    text = (_PAGES / f"{code}.md").read_text(encoding="utf-8").rstrip("\n")
+    return f"# {code}: {CODES[code]}\n\n{text}"
 
 
 def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
