@@ -10,6 +10,7 @@ import click
 from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option
 from c10cli.cli.session import Session
 from c10cli.errors import Diagnostic, counted
+from c10cli.files import write_atomic
 
 
 @c10_command("export")
@@ -28,34 +29,26 @@ def command(session: Session, target: str, save: Path, select: tuple[str, ...], 
 
     Example: c10 export --to torch --select softmax --save c10_ops.py
     """
-    from c10cli.files import write_atomic
-    from c10cli.interop.torch_export import (
-        EXPORTED_KEYS,
-        check_exportable,
-        exported_kernels,
-        module_name_fault,
-        render_module,
-        select_operators,
-    )
+    from c10cli.interop import torch_export
 
-    reason = module_name_fault(save)
+    reason = torch_export.module_name_fault(save)
     if reason:
         raise click.UsageError(f"--save `{save.name}` {reason}; choose a name such as c10_ops.py")
     check_overwrite(save, "c10 export", force=force)
     registry = session.load()
-    chosen = select_operators(registry.operators.values(), select)
+    chosen = torch_export.select_operators(registry, select)
     if not chosen:
         what = f"no operator matches {' or '.join(f'`{s}`' for s in select)}" if select else "no operators"
         session.show_diagnostics([Diagnostic("C10E401", what, help="`c10 list` shows all")])
         return 4
-    check_exportable([linked.decl for linked in chosen])
-    write_atomic(save, render_module(registry.manifest.path, save, select))
-    counts = Counter(key for linked in chosen for key in exported_kernels(linked))
+    torch_export.check_exportable([linked.decl for linked in chosen])
+    write_atomic(save, torch_export.render_module(registry.manifest.path, save, select))
+    counts = Counter(key for linked in chosen for key in torch_export.exported_kernels(linked))
     if session.is_json:
         names = [str(linked.decl.name) for linked in chosen]
         session.echo_json("c10.export/1", to=target, file=str(save), operators=names, kernels=counts)
         return 0
-    kernels = " and ".join(f"{counts[key]} {key}" for key in EXPORTED_KEYS)
+    kernels = " and ".join(f"{counts[key]} {key}" for key in torch_export.EXPORTED_KEYS)
     session.echo(f"{save}: {counted(len(chosen), 'operator')} with {kernels} kernels")
     session.echo(f"`import {save.stem}` registers them under torch.ops")
     return 0

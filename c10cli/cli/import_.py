@@ -7,19 +7,12 @@ from pathlib import Path
 import click
 
 from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option
-from c10cli.cli.session import Session
+from c10cli.cli.session import Session, picked
 from c10cli.errors import Diagnostic, counted
 from c10cli.files import write_atomic
-from c10cli.interop.torch_import import (
-    DEFAULT_KEYS,
-    TORCH_KEYS,
-    Imported,
-    import_file,
-    import_torch,
-    render_manifest,
-)
+from c10cli.interop import torch_import
 
-_KEY = click.Choice(TORCH_KEYS)
+_KEY = click.Choice(torch_import.TORCH_KEYS)
 _SHOWN_NAMES = 3
 
 
@@ -58,18 +51,18 @@ def command(
         check_overwrite(save, "c10 import", force=force)
     if source == "torch" and schemas is not None:
         raise click.UsageError("--schemas is for files; torch has its own")
-    keys = tuple(dict.fromkeys(keys)) or DEFAULT_KEYS
+    keys = tuple(dict.fromkeys(keys)) or torch_import.DEFAULT_KEYS
     if source == "torch":
-        imported = import_torch(select, () if bind == "none" else keys)
+        imported = torch_import.import_torch(select, () if bind == "none" else keys)
     else:
         wanted = None if bind is None else bind == "torch"
-        imported = import_file(Path(source), select, keys, bind=wanted, schemas=schemas)
+        imported = torch_import.import_file(Path(source), select, keys, bind=wanted, schemas=schemas)
     if not imported.operators:
         _say(session, imported, None)
         what = f"no operator of {imported.origin} is taken"
         session.show_diagnostics([Diagnostic("C10E401", what, help="widen --select")])
         return 4
-    text = render_manifest(imported, select)
+    text = torch_import.render_manifest(imported, select)
     if save is None:
         session.echo(text.removesuffix("\n"))
     else:
@@ -78,17 +71,16 @@ def command(
     return 0
 
 
-def _say(session: Session, imported: Imported, save: Path | None) -> None:
+def _say(session: Session, imported: torch_import.Imported, save: Path | None) -> None:
     """The numbers: on standard output where that is not the manifest's."""
     if session.is_json:
         session.echo_json(
             "c10.import/1",
-            origin=imported.origin,
+            **picked(imported, "origin", "left_out"),
             file=str(save) if save else None,
             operators=len(imported.operators),
             kernels=imported.kernel_count,
             note=imported.note or None,
-            left_out=imported.left_out,
         )
         return
     where = f"{save}: " if save else ""

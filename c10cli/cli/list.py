@@ -22,8 +22,7 @@ def command(session: Session, pattern: str | None) -> int:
     a pattern for the whole name.  No kernel is imported.
     """
     manifest = session.manifest()
-    patterns = [] if pattern is None else [pattern]
-    operators = [o for o in manifest.operators if matches_name(str(o.name), patterns)]
+    operators = [o for o in manifest.operators if matches_name(str(o.name), [pattern or ""])]
     operators.sort(key=lambda operator: str(operator.name))
     if session.is_json:
         shown = [_as_dict(operator) for operator in operators]

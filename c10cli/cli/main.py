@@ -10,22 +10,13 @@ import importlib
 import keyword
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from c10cli import __version__
 from c10cli.cli.options import shared_options, value_given
 from c10cli.cli.session import Session, prepare_streams, silence
-from c10cli.errors import (
-    C10Error,
-    Diagnostic,
-    DispatchError,
-    InternalError,
-    NoKernelError,
-    ReportError,
-    did_you_mean,
-)
+from c10cli.errors import C10Error, Diagnostic, DispatchError, InternalError, did_you_mean
 
 # Exit codes.
 DONE, FINDINGS, WRONG_USE, COULD_NOT, NOTHING_DONE, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
@@ -54,7 +45,10 @@ class _LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return None
+            if ctx.resilient_parsing:
+                return None
+            hint = did_you_mean(cmd_name, _COMMANDS)
+            raise click.UsageError(f"no such command `{cmd_name}`{'; ' + hint if hint else ''}", ctx)
         module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
         command: click.Command = importlib.import_module(f"c10cli.cli.{module}").command
         return command
@@ -63,15 +57,6 @@ class _LazyGroup(click.Group):
         # click would import every command for its one line of help.
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            hint = did_you_mean(args[0], _COMMANDS)
-            raise click.UsageError(
-                f"no such command `{args[0]}`{'; ' + hint if hint else ''}", ctx
-            ) from error
 
 
 def _explain_code(ctx: click.Context, _parameter: click.Parameter, code: str | None) -> None:
@@ -169,16 +154,17 @@ def _run(argv: Sequence[str] | None, session: Session) -> int:
 
 # What kernels raise for arguments that they cannot take.
 _ARGUMENT_ERRORS = (ValueError, TypeError, IndexError)
-_COULD_NOT_CODES = {"C10E101", "C10E304", "C10E411", "C10E603", "C10E607"}
+# By how an error's code begins; the first that fits.
+_EXIT_CODES = {
+    COULD_NOT: ("C10E101", "C10E304", "C10E403", "C10E411", "C10E603", "C10E607", "C10E7"),
+    NOTHING_DONE: ("C10E601",),
+    WRONG_USE: ("C10E4", "C10E604"),
+}
 
 
 def exit_code_of(error: C10Error) -> int:
     """The exit code that an error ends a command with."""
-    if error.code in _COULD_NOT_CODES or isinstance(error, NoKernelError | ReportError):
-        return COULD_NOT
-    if error.code == "C10E601":
-        return NOTHING_DONE
     if error.code == "C10E501" and isinstance(error.__cause__, _ARGUMENT_ERRORS):
         return WRONG_USE
-    wrong_use = error.code.startswith(("C10E4", "C10E604")) or isinstance(error, DispatchError)
-    return WRONG_USE if wrong_use else FINDINGS
+    usual = WRONG_USE if isinstance(error, DispatchError) else FINDINGS
+    return next((code for code, begins in _EXIT_CODES.items() if error.code.startswith(begins)), usual)

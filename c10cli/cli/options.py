@@ -32,11 +32,8 @@ def command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A `c10` command with the shared options; the function gets the session first."""
 
-    def decorate(function: Callable[..., Any]) -> click.Command:
-        make: Callable[[Any], click.Command] = click.command(name, **settings)
-        return make(click.pass_obj(shared_options(function, formats)))
-
-    return decorate
+    make: Callable[[Any], click.Command] = click.command(name, **settings)
+    return lambda function: make(click.pass_obj(shared_options(function, formats)))
 
 
 def shared_options(function: Function, formats: tuple[str, ...] | None = None) -> Function:

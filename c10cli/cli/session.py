@@ -122,13 +122,9 @@ class Session:
         from rich.console import Console
 
         stream = sys.stderr if stderr else sys.stdout
-        colored = self.colored(stream)
+        width, colored = None if stream.isatty() else 400, self.colored(stream)
         return Console(
-            file=stream,
-            no_color=not colored,
-            force_terminal=True if colored and not stream.isatty() else None,
-            width=None if stream.isatty() else 400,
-            highlight=False,
+            file=stream, no_color=not colored, force_terminal=colored or None, width=width, highlight=False
         )
 
     @contextlib.contextmanager
