@@ -9,7 +9,7 @@ import click
 from c10cli.cli.options import command as c10_command, complete_operator
 from c10cli.cli.session import Session, picked, short_path
 from c10cli.entry_points.definitions import Definition, Missing, definition_of
-from c10cli.entry_points.parse import EntryPoint
+from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.manifest.link import LinkedOperator, Variant
 

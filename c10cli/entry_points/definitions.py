@@ -13,7 +13,7 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from c10cli.entry_points.parse import EntryPoint, python_file
+from c10cli.entry_points.entry_point import EntryPoint, python_file
 from c10cli.errors import did_you_mean
 
 # Decorators that leave a function's signature as it is written.

@@ -19,7 +19,7 @@ from typing import Any
 from c10cli.arrays.devices import is_installed
 from c10cli.describe import error_text
 from c10cli.entry_points.definitions import Missing, locate_source
-from c10cli.entry_points.parse import EntryPoint
+from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import C10Error, Diagnostic, RegistrationError, did_you_mean
 
 # The packages of manifests' folders are called so; messages leave that out.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from c10cli.document.nodes import Document
 from c10cli.entry_points.definitions import locate_source
-from c10cli.entry_points.parse import EntryPoint
+from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.declarations import Manifest
 

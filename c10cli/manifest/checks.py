@@ -16,7 +16,7 @@ from c10cli.arrays.expression import Expression, evaluate, find_unknown_names, m
 from c10cli.dispatch.signature import mismatch
 from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
-from c10cli.entry_points.parse import EntryPoint
+from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError, in_order
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument, FunctionSchema

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from c10cli.arrays.devices import Device, device_of
 from c10cli.document.nodes import Node
-from c10cli.entry_points.parse import EntryPoint
+from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import Diagnostic, Span
 from c10cli.schema.model import FunctionSchema, OperatorName
 

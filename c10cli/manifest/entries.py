@@ -15,7 +15,7 @@ from c10cli.dispatch.calling import check_can_dispatch
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Node
 from c10cli.document.scalars import kind_name
-from c10cli.entry_points.parse import EntryPoint, parse_entry_point
+from c10cli.entry_points.entry_point import EntryPoint, parse_entry_point
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
 from c10cli.manifest.declarations import Cost, ExtensionDecl, KernelDecl, OperatorDecl

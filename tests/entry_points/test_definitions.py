@@ -7,7 +7,7 @@ import types
 import pytest
 
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of, locate_source
-from c10cli.entry_points.parse import parse_entry_point
+from c10cli.entry_points.entry_point import parse_entry_point
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import textwrap
 import pytest
 
 from c10cli import RegistrationError, Span
+from c10cli.entry_points.entry_point import parse_entry_point
 from c10cli.entry_points.importing import load_entry_point
-from c10cli.entry_points.parse import parse_entry_point
 
 SPAN = Span("registry.yaml", 3, 7, 20)
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from c10cli.entry_points.parse import parse_entry_point
+from c10cli.entry_points.entry_point import parse_entry_point
 from c10cli.errors import ManifestError, Span
 
 FOLDER = Path("some") / "folder"
