@@ -71,7 +71,7 @@ def read_side(text: str) -> Side:
         return Side(_native_operators(read_native_functions(document)))
 
     result = load_manifest(path, read=lambda place, shown: document if place == path else read(place, shown))
-    if result.manifest is None or not result.ok:
+    if result.manifest is None or result.diagnostics:
         raise ManifestError(*result.diagnostics, path=path)
     operators = {str(decl.name): _declared(decl) for decl in result.manifest.operators}
     return Side(operators, result.manifest.removals)

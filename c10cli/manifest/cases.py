@@ -74,14 +74,6 @@ def case_given_twice(case: CaseDecl, first: CaseDecl, owner: str) -> Diagnostic:
     return Diagnostic("C10E103", message, case.span, notes=(note,), help="give one of them another name")
 
 
-def check_inputs(case: CaseDecl, owner: str, schema: FunctionSchema) -> list[Diagnostic]:
-    """The inputs of *case* that *schema* has no argument for, and the arguments without an input."""
-    fields = Fields(case.node.document)
-    fields.findings.clear()
-    _check_input_names(fields, case.node.value, f"case `{case.name}` of {owner}", schema)
-    return fields.findings
-
-
 def _read_case(
     fields: Fields, entries: Any, index: int, owner: str, schema: FunctionSchema | None
 ) -> CaseDecl | None:
@@ -95,7 +87,7 @@ def _read_case(
     sweep, dtypes = _sweep(fields, entry, what), _dtypes(fields, entry, what)
     inputs = _inputs(fields, entry, what)
     if schema is not None:
-        _check_input_names(fields, entry, what, schema)
+        fields.findings += check_inputs(Node(fields.document, entry), what, schema)
     bench = fields.flag(entry, "bench", f"`bench` of {what}", default=True)
     return CaseDecl(name, sweep, dtypes, inputs, bench, Node(fields.document, entry)) if name else None
 
@@ -179,11 +171,12 @@ def _inputs(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, objec
     return found
 
 
-def _check_input_names(fields: Fields, entry: dict[str, Any], what: str, schema: FunctionSchema) -> None:
-    """Report the unknown and the missing inputs of a case; a misspelt one is not missing as well."""
-    table = entry.get("inputs")
+def check_inputs(case: Node, what: str, schema: FunctionSchema) -> list[Diagnostic]:
+    """The unknown and the missing inputs of a case; a misspelt one is not missing as well."""
+    fields, table = Fields(case.document), case.value.get("inputs")
+    fields.findings.clear()
     if type(table) is not dict:  # which is found already
-        return
+        return []
     known = [argument.name for argument in schema.arguments]
     given = set(table)
     for name in [name for name in table if name not in known]:
@@ -192,7 +185,8 @@ def _check_input_names(fields: Fields, entry: dict[str, Any], what: str, schema:
     for argument in schema.arguments:
         if not argument.has_default and argument.name not in given:
             message = f"argument `{argument.name}` is missing in the inputs of {what}"
-            fields.report("C10E105", message, fields.document.span(entry, "inputs", "key"))
+            fields.report("C10E105", message, case.span("inputs", "key"))
+    return fields.findings
 
 
 def _is_input(value: object) -> bool:

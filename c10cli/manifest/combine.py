@@ -167,7 +167,7 @@ class Together:
                 finding = Diagnostic(
                     "C10E303",
                     f"operator `{name}`, which this entry extends, is defined by {definers}",
-                    extension.span,
+                    extension.schema_span,
                     notes=tuple(f"`{cause.shown}`, which is disabled, {verb} it" for cause in causes[:3]),
                     help=todo or "include the manifest that defines it, or name the one that includes this",
                 )
@@ -210,9 +210,10 @@ def _combined(
         return operator
     decls: list[Declared] = [operator, *(extension for _, extension in extensions)]
     kernels = [
-        replace(kernel, rank=rank)
+        kernel
         for key in dict.fromkeys(key for decl in decls for key in decl.dispatch_keys)
-        for rank, kernel in enumerate(k for decl in reversed(decls) for k in decl.variants(key))
+        for decl in reversed(decls)
+        for kernel in decl.variants(key)
     ]
     cases = tuple(case for decl in decls for case in decl.cases)
     return replace(operator, kernels=tuple(kernels), cases=cases)
@@ -248,7 +249,7 @@ def _faults_of(
         if same:
             notes = capped([f"the other is at {other.span}" for other in same], 4)
             yield replace(case_given_twice(case, same[0], owner), notes=notes)
-        yield from check_inputs(case, owner, base.schema)
+        yield from check_inputs(case.node, f"case `{case.name}` of {owner}", base.schema)
 
 
 def _given_twice(

@@ -62,7 +62,6 @@ class KernelDecl:
     Args:
         name: the variant's; the function's own name unless the manifest gives one.
         requires: packages without which the variant is not taken.
-        rank: the place among the key's variants; 0 is the best.
         node: the mapping of the operator's kernels, by dispatch key.
         arrays: the library whose arrays it takes; empty: the dispatch key's own.
         override: why it comes before the key's kernels of other manifests; empty: it does not.
@@ -74,7 +73,6 @@ class KernelDecl:
     requires: tuple[str, ...]
     cache: EntryPoint | None
     boxed: bool
-    rank: int
     node: Node = field(repr=False, compare=False)
     arrays: str = ""
     override: str = ""
@@ -127,6 +125,11 @@ class Declared:
     node: Node
 
     @property
+    def schema_span(self) -> Span:
+        """The place of the schema's text, or of the operator's name where the entry extends it."""
+        return self.node.span("schema" if "schema" in self.node.value else "operator")
+
+    @property
     def dispatch_keys(self) -> tuple[str, ...]:
         """The dispatch keys that have a kernel, in the order of the file."""
         return tuple(dict.fromkeys(kernel.dispatch_key for kernel in self.kernels))
@@ -165,11 +168,6 @@ class OperatorDecl(Declared):
         return self.node.span()
 
     @property
-    def schema_span(self) -> Span:
-        """The place of the schema's text, or of the name where the schema is in no manifest."""
-        return self.node.span("operator" if self.is_outside else "schema")
-
-    @property
     def name(self) -> OperatorName:
         """The operator's name."""
         return self.schema.name
@@ -188,11 +186,6 @@ class ExtensionDecl(Declared):
     kernels: tuple[KernelDecl, ...]
     cases: tuple[CaseDecl, ...]
     node: Node = field(repr=False, compare=False)
-
-    @property
-    def span(self) -> Span:
-        """The place of the operator's name."""
-        return self.node.span("operator")
 
 
 @dataclass(frozen=True, slots=True)

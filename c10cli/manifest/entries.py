@@ -156,17 +156,15 @@ class OperatorReader:
                 self.fields.report("C10E106", f"list of `{key}` kernels of {owner} is empty", node.span(key))
             places = [(value, at) for at in range(len(value))] if type(value) is list else [(kernels, key)]
             names: dict[str, KernelDecl] = {}
-            for rank, (container, at) in enumerate(places):
-                variant = self._variant(container, at, key, rank, node, owner)
+            for container, at in places:
+                variant = self._variant(container, at, key, node, owner)
                 if variant is not None:
                     found.append(variant)
                     if names.setdefault(variant.name, variant) is not variant:
                         self.fields.findings.append(same_name(variant, names[variant.name], owner))
         return tuple(found)
 
-    def _variant(
-        self, container: Any, at: Any, key: str, rank: int, kernels: Node, owner: str
-    ) -> KernelDecl | None:
+    def _variant(self, container: Any, at: Any, key: str, kernels: Node, owner: str) -> KernelDecl | None:
         """The kernel written at *at* of *container*: an entry point or a mapping with one."""
         fields, value, what = self.fields, container[at], f"`{key}` kernel of {owner}"
         if type(value) is str:
@@ -174,7 +172,7 @@ class OperatorReader:
             if entry_point is None:
                 return None
             name, requires = entry_point.name, self.requires
-            return KernelDecl(key, entry_point, name, requires, None, False, rank, kernels, self.arrays)
+            return KernelDecl(key, entry_point, name, requires, None, False, kernels, self.arrays)
         if type(value) is not dict:
             if value is not REFUSED:
                 message = f"{what} must be an entry point or a mapping with one, not {kind_name(value)}"
@@ -195,7 +193,7 @@ class OperatorReader:
         ):
             return None
         name, requires = given or entry_point.name, tuple(dict.fromkeys(requires))
-        return KernelDecl(key, entry_point, name, requires, cache, boxed, rank, kernels, arrays)
+        return KernelDecl(key, entry_point, name, requires, cache, boxed, kernels, arrays)
 
     def _entry_point(self, container: Any, key: Any, what: str) -> EntryPoint | None:
         text = self.fields.text(container, key, what)

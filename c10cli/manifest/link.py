@@ -249,7 +249,7 @@ def resolve_variants(
 ) -> tuple[Variant, ...]:
     """Which of *kernels*, best first, is registered: the first one whose needs are met."""
     count, chosen = len(kernels), None
-    variants = []
+    variants: list[Variant] = []
     for kernel in kernels:
         missing = tuple(package for package in kernel.requires if not installed(package))
         taken = chosen is None and not missing
@@ -260,7 +260,7 @@ def resolve_variants(
         elif count == 1:
             reason = "the only variant"
         else:
-            reason = f"the first of {count} whose needs are met" if kernel.rank else f"the best of {count}"
+            reason = f"the first of {count} whose needs are met" if variants else f"the best of {count}"
         if taken:
             chosen = kernel
         if kernel.override:

@@ -44,11 +44,6 @@ class LoadResult:
     diagnostics: tuple[Diagnostic, ...]
     own: tuple[Diagnostic, ...]
 
-    @property
-    def ok(self) -> bool:
-        """Whether there is no finding."""
-        return not self.diagnostics
-
 
 def load_manifest(
     path: str | Path, *, read: ReadDocument = load_document, outside: Schemas | None = None
@@ -191,11 +186,11 @@ def _read_operators(
             message = f"`{name}` is extended in the file that defines it"
             todo = "add the kernels and cases to the definition"
         elif first.setdefault(name, extension) is not extension:
-            note = f"the first is at {first[name].span}"
+            note = f"the first is at {first[name].schema_span}"
             message, todo = f"`{name}` is extended twice in one file", "make one entry of them"
         else:
             continue
-        fields.report("C10E309", message, extension.span, notes=(note,), help=todo)
+        fields.report("C10E309", message, extension.schema_span, notes=(note,), help=todo)
     return tuple(operators.values()), tuple(first.values())
 
 

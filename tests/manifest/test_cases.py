@@ -16,7 +16,7 @@ def load(folder, fields):
 
 def the_case(folder, fields):
     result = load(folder, "cases:\n" + textwrap.indent(textwrap.dedent(fields), "  "))
-    assert result.ok, result.diagnostics
+    assert result.diagnostics == (), result.diagnostics
     (case,) = result.manifest.operators[0].cases
     return case
 
@@ -56,7 +56,7 @@ def test_a_list_with_expressions_becomes_one_expression(tmp_path):
 
 def test_tolerances(tmp_path):
     result = load(tmp_path, "tolerance: {float32: {rtol: 1e-5, atol: 0}, bfloat16: {rtol: 1, atol: .5}}\n")
-    assert result.ok
+    assert result.diagnostics == ()
     assert result.manifest.operators[0].tolerance == {
         "float32": Tolerance(1e-5, 0.0),
         "bfloat16": Tolerance(1.0, 0.5),
