@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import posixpath
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,7 @@ from c10cli.document.nodes import Document, Node
 from c10cli.document.source import load_document, parse_document
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span
 from c10cli.manifest.declarations import OperatorDecl, Waiver
-from c10cli.manifest.load import ReadDocument, load_manifest
+from c10cli.manifest.load import load_manifest
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
 
@@ -70,7 +70,7 @@ def read_side(text: str) -> Side:
     if type(document.value) is list:
         return Side(_native_operators(read_native_functions(document)))
 
-    result = load_manifest(path, read=lambda place, shown: document if place == path else read(place, shown))
+    result = load_manifest(path, read=lambda place: document if place == path else read(place))
     if result.manifest is None or result.diagnostics:
         raise ManifestError(*result.diagnostics, path=path)
     operators = {str(decl.name): _declared(decl) for decl in result.manifest.operators}
@@ -87,7 +87,7 @@ def _declared(decl: OperatorDecl) -> DeclaredOperator:
     return DeclaredOperator(decl.schema, decl.node, kernels=kernels, waivers=decl.waivers)
 
 
-def _reader(text: str) -> tuple[ReadDocument, Path]:
+def _reader(text: str) -> tuple[Callable[..., Document], Path]:
     """How the file that *text* names is read, and its path there."""
     revision, colon, path = text.partition(":")
     if not colon or os.path.exists(text):  # noqa: PTH110 - total, whatever the text
@@ -95,7 +95,7 @@ def _reader(text: str) -> tuple[ReadDocument, Path]:
     # git counts from the top of the repository, unless the path begins with a dot.
     from_here = path.startswith(("./", "../"))
 
-    def read(place: Path, _shown: str) -> Document:
+    def read(place: Path, _shown: str = "") -> Document:
         name = posixpath.normpath(place.as_posix())
         dot = "./" if from_here and not name.startswith("../") else ""
         return _read_from_git(f"{revision}:{dot}{name}")

@@ -35,7 +35,6 @@ class ManifestFile:
     """What one file says itself; what its includes say is theirs.
 
     Args:
-        shown: what messages call it.
         removals: its waivers for operators that are gone.
         findings: what is wrong with it, whatever others say.
         unread: the names of operators that it defines with a faulty schema.
@@ -44,7 +43,6 @@ class ManifestFile:
     """
 
     path: Path
-    shown: str
     span: Span | None
     operators: tuple[OperatorDecl, ...] = ()
     extensions: tuple[ExtensionDecl, ...] = ()
@@ -161,14 +159,14 @@ class Together:
                 causes, verb = [other for other in disabled if name in absent[other]], "defines"
                 if not causes:
                     causes, verb = [other for other in disabled if other is not file], "may define"
-                todo = f"correct {' and '.join(f'`{cause.shown}`' for cause in causes[:3])}" if causes else ""
+                todo = f"correct {' and '.join(f'`{cause.path}`' for cause in causes[:3])}" if causes else ""
                 if not causes and index < _MOST_COMPARED:
                     todo = did_you_mean(name, map(str, known))
                 finding = Diagnostic(
                     "C10E303",
                     f"operator `{name}`, which this entry extends, is defined by {definers}",
                     extension.schema_span,
-                    notes=tuple(f"`{cause.shown}`, which is disabled, {verb} it" for cause in causes[:3]),
+                    notes=tuple(f"`{cause.path}`, which is disabled, {verb} it" for cause in causes[:3]),
                     help=todo or "include the manifest that defines it, or name the one that includes this",
                 )
                 self._report(file, finding)

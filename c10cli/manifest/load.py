@@ -20,8 +20,7 @@ from c10cli.manifest.entries import OperatorReader, is_extension
 from c10cli.manifest.waivers import read_waivers
 from c10cli.schema.model import FunctionSchema, OperatorName
 
-# From a path, and what to call it, to what is written there.
-ReadDocument = Callable[[Path, str], Document]
+ReadDocument = Callable[[Path], Document]
 Schemas = Mapping[OperatorName, FunctionSchema]
 
 VERSION = 1
@@ -67,7 +66,7 @@ def load_manifest(
 
 def _load(path: Path, read: ReadDocument, outside: Schemas) -> LoadResult:
     reading = _Reading(read)
-    root = reading.file(path, str(path), None, ())
+    root = reading.file(path, None, ())
     if not root.is_manifest:
         return LoadResult(None, root.findings, root.findings)
     files = [*reading.files.values(), root]
@@ -107,16 +106,17 @@ class _Reading:
         self.read = read
         self.files: dict[Path, ManifestFile] = {}  # what is included, each after its own includes
 
-    def file(self, path: Path, shown: str, span: Span | None, ancestors: tuple[Path, ...]) -> ManifestFile:
-        """The file at *path*, which messages call *shown* and an include at *span* names."""
-        fields = Fields(self.read(path, shown))
+    def file(self, path: Path, span: Span | None, ancestors: tuple[Path, ...]) -> ManifestFile:
+        """The file at *path*, which an include at *span* names."""
+        fields = Fields(self.read(path))
         root = fields.document.value
         if type(root) is not dict:
             if not fields.findings:  # which say already why it could not be read
                 kind = "empty" if root is REFUSED or root is None else kind_name(root)
-                message = f"`{shown}` must be a mapping with `version` and `operators`, but is {kind}"
+                name = fields.document.file
+                message = f"`{name}` must be a mapping with `version` and `operators`, but is {kind}"
                 fields.report("C10E106", message, fields.document.span_at(0))
-            return ManifestFile(path, shown, span, findings=tuple(fields.findings), is_manifest=False)
+            return ManifestFile(path, span, findings=tuple(fields.findings), is_manifest=False)
         required = ("version",) if "include" in root else ("version", "operators")
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
         _check_version(fields, root)
@@ -124,10 +124,9 @@ class _Reading:
         reader = OperatorReader(fields, root, path.parent.absolute())
         operators, extensions = _read_operators(reader, root)
         removals = read_waivers(fields, root, "the manifest", of_removed=True) if "waive" in root else ()
-        includes = self._includes(fields, root, path, shown, ancestors)
+        includes = self._includes(fields, root, path, ancestors)
         return ManifestFile(
             path,
-            shown,
             span,
             operators,
             extensions,
@@ -138,7 +137,7 @@ class _Reading:
         )
 
     def _includes(
-        self, fields: Fields, root: dict[str, Any], path: Path, shown: str, ancestors: tuple[Path, ...]
+        self, fields: Fields, root: dict[str, Any], path: Path, ancestors: tuple[Path, ...]
     ) -> list[ManifestFile]:
         chain = (*ancestors, Path(os.path.realpath(path)))  # total, unlike resolve()
         found = []
@@ -154,7 +153,7 @@ class _Reading:
                 fields.findings.append(replace(fault, span=span))
                 continue
             if resolved not in self.files:
-                self.files[resolved] = self.file(target, str(Path(shown).parent / text), span, chain)
+                self.files[resolved] = self.file(target, span, chain)
             found.append(self.files[resolved])
         return found
 

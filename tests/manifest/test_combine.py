@@ -33,7 +33,7 @@ def load():
         texts = {f"{name}.yaml": text for name, text in {"base": base, **texts}.items()}
         root = f"version: 1\ninclude: [{', '.join(texts)}]\n{more}"
         texts["root.yaml"] = root
-        return load_manifest("root.yaml", read=lambda path, shown: parse_document(texts[path.name], shown))
+        return load_manifest("root.yaml", read=lambda path: parse_document(texts[path.name], str(path)))
 
     return load
 

@@ -28,9 +28,7 @@ def load():
 
     def load(text, base=BASE):
         texts = {"registry.yaml": text, "base.yaml": base}
-        return load_manifest(
-            "registry.yaml", read=lambda path, shown: parse_document(texts[path.name], shown)
-        )
+        return load_manifest("registry.yaml", read=lambda path: parse_document(texts[path.name], str(path)))
 
     return load
 

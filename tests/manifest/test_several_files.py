@@ -26,8 +26,8 @@ def load():
 
 
 def load_texts(outside=None, **texts):
-    def read(path, shown):
-        return parse_document(texts[path.stem], shown)
+    def read(path):
+        return parse_document(texts[path.stem], str(path))
 
     return load_manifest("root.yaml", read=read, outside=outside)
 
