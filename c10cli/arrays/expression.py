@@ -43,15 +43,11 @@ _CONSTANT_TYPES: Final = (bool, int, float, complex, str, type(None))
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A parsed expression: the free names and the functions it uses."""
+    """A parsed expression, and the free names that it uses."""
 
     text: str
     names: frozenset[str]
-    functions: frozenset[str]
     tree: ast.expr = field(repr=False, compare=False)
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @lru_cache(maxsize=512)
@@ -76,8 +72,8 @@ def parse_expression(text: str) -> Expression:
     except (ValueError, RecursionError, MemoryError) as error:
         raise _fault(text, "expression is too deeply nested or has a null character") from error
     _check(text, tree, 0)
-    names, functions = ({name.id for name in found} for found in _names_in(tree))
-    return Expression(text, frozenset(names - CONSTANTS.keys()), frozenset(functions), tree)
+    names = {name.id for name in _names_in(tree)[0]}
+    return Expression(text, frozenset(names - CONSTANTS.keys()), tree)
 
 
 def _check(text: str, node: ast.expr, depth: int) -> None:

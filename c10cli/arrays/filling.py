@@ -6,8 +6,8 @@ anything is allocated.
 
 from __future__ import annotations
 
+import contextlib
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -41,30 +41,17 @@ def convert_like(array: Any, result: Any, dtype: str) -> Any:
 
 
 def available_bytes() -> int:
-    """Memory that can be taken now: the machine's, or the container's where that is less."""
-    free = [_host_bytes(), _container_bytes()]
-    return min((value for value in free if value is not None), default=8 * 2**30)
-
-
-def _host_bytes() -> int | None:
+    """Memory that can be taken now, as Linux tells it: the machine's, or the container's if that is less."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, ValueError, StopIteration):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, AttributeError):
-        return None
-
-
-def _container_bytes() -> int | None:
+        return 8 * 2**30
     group = Path("/sys/fs/cgroup")
-    try:
+    with contextlib.suppress(OSError, ValueError):  # there is no such group, or the limit is the word max
         limit = int((group / "memory.max").read_text(encoding="ascii"))
-        return max(limit - int((group / "memory.current").read_text(encoding="ascii")), 0)
-    except (OSError, ValueError):  # no such group, or the limit is the word max
-        return None
+        free = min(free, max(limit - int((group / "memory.current").read_text(encoding="ascii")), 0))
+    return free
 
 
 class _Filler:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from c10cli.arrays.keys import DispatchKey, unknown_key
 from c10cli.arrays.library import Resolution, find_type
@@ -69,27 +69,17 @@ def resolve_type(tensor_type: type) -> Resolution | None:
     try:
         return resolved[tensor_type]
     except KeyError:
-        resolution = _resolve(tensor_type)
+        taught = next((base for base in tensor_type.__mro__ if base in _taught), None)
+        resolution = find_type(tensor_type)[1] if taught is None else _taught[taught]
         remember(resolved, tensor_type, resolution)
         return resolution
 
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-def remember(memory: dict[K, V], key: K, value: V) -> None:
+def remember(memory: dict[Any, Any], key: object, value: object) -> None:
     """Note *value* under *key*; only so many, so that types made by the thousand are not kept."""
     if len(memory) >= _MOST_REMEMBERED:
         memory.clear()
     memory[key] = value
-
-
-def _resolve(tensor_type: type) -> Resolution | None:
-    for base in tensor_type.__mro__:
-        if base in _taught:
-            return _taught[base]
-    return find_type(tensor_type)[1]
 
 
 def key_of(value: object) -> DispatchKey | None:
@@ -125,15 +115,11 @@ def _checked(tensor_type: type, function: Callable[[Any], object]) -> Callable[[
             return found
         if isinstance(found, str) and found in DispatchKey.known_names():
             return DispatchKey(found)
-        raise _no_key(tensor_type, function, found)
+        name = f"{tensor_type.__module__}.{tensor_type.__qualname__}"
+        who = f"`{callable_name(function)}`, the key function of tensor type `{name}`,"
+        gave = f"`{found}`" if isinstance(found, str) else describe(found)
+        told = unknown_key(found, "return a DispatchKey, or the name of one")
+        told = replace(told, message=f"{who} gave {gave}, which is no dispatch key")
+        raise DispatchError(told, tensor_type=tensor_type, dispatch_key=found)
 
     return key
-
-
-def _no_key(tensor_type: type, function: object, found: object) -> DispatchError:
-    name = f"{tensor_type.__module__}.{tensor_type.__qualname__}"
-    gave = f"`{found}`" if isinstance(found, str) else describe(found)
-    who = f"`{callable_name(function)}`, the key function of tensor type `{name}`,"
-    told = unknown_key(found, "return a DispatchKey, or the name of one")
-    told = replace(told, message=f"{who} gave {gave}, which is no dispatch key")
-    return DispatchError(told, tensor_type=tensor_type, dispatch_key=found)

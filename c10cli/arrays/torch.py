@@ -58,11 +58,11 @@ class _Torch(Library):
 
     def contents(self, tensor: Any) -> tuple[object, ...]:
         tensor = tensor.detach()
-        layout = str(tensor.layout).rpartition(".")[2]
-        if layout in _PARTS:
-            parts = (getattr(tensor, part)() for part in _PARTS[layout])
-            return (layout, tuple(tensor.shape), *map(self.contents, parts))
-        if layout == "strided":
+        layout = str(tensor.layout)
+        if "sparse" in layout:
+            stored = tensor.to_sparse_coo()
+            return layout, tensor.shape, self.contents(stored._indices()), self.contents(stored._values())
+        if tensor.layout is sys.modules["torch"].strided:
             tensor = tensor[tuple(slice(None) if stride else slice(1) for stride in tensor.stride())]
         # Of a copy: torch never again resizes the memory that NumPy has seen.
         array = self.read(tensor.clone())
@@ -108,15 +108,6 @@ class _Torch(Library):
             return function(*given, *args[len(names) :], **named)
 
         return call
-
-
-_PARTS = {
-    "sparse_coo": ("_indices", "_values"),
-    "sparse_csr": ("crow_indices", "col_indices", "values"),
-    "sparse_bsr": ("crow_indices", "col_indices", "values"),
-    "sparse_csc": ("ccol_indices", "row_indices", "values"),
-    "sparse_bsc": ("ccol_indices", "row_indices", "values"),
-}
 
 
 def as_torch(array: npt.NDArray[Any]) -> Any:

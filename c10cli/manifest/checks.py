@@ -178,11 +178,9 @@ def _possible_values(expression: Expression, case: CaseDecl) -> list[object]:
         return [_ARRAY]
     if expression.text.strip() in case.sweep:
         return list(case.sweep[expression.text.strip()])
-    if expression.names or expression.functions:
-        return []
     try:
         return [evaluate(expression, functions={})]
-    except ManifestError:  # such as a division by 0, which evaluating it for the case tells
+    except ManifestError:  # of a name, a function, a division by 0: evaluating it for the case tells
         return []
 
 

@@ -147,8 +147,7 @@ _KEEP = "return {} dtype, or write `result_dtype: any` in the operator"
 
 
 def _mismatch(actual: Any, expected: Any, tolerance: Tolerance) -> str | None:
-    found = compare_arrays(actual, expected, rtol=tolerance.rtol, atol=tolerance.atol)
-    return found.fact if found else None
+    return compare_arrays(actual, expected, rtol=tolerance.rtol, atol=tolerance.atol)
 
 
 def _rank(dtype: str) -> int:

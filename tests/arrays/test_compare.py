@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from c10cli.arrays.compare import Mismatch, compare_arrays, view_of
+from c10cli.arrays.compare import compare_arrays, view_of
 
 
 def compare(actual, expected, rtol=0.0, atol=0.0):
@@ -13,9 +13,7 @@ def test_equal_arrays_do_not_differ():
 
 
 def test_a_difference_in_shape_comes_before_any_in_value():
-    assert compare(np.ones((2, 1)), np.ones(2)) == Mismatch(
-        "the shape is [2, 1] where the reference gives [2]"
-    )
+    assert compare(np.ones((2, 1)), np.ones(2)) == "the shape is [2, 1] where the reference gives [2]"
 
 
 def test_empty_arrays_of_one_shape_do_not_differ():
@@ -45,23 +43,22 @@ def test_what_is_not_finite_fits_only_itself(actual, expected):
 
 def test_the_largest_difference_is_named_and_nan_is_the_largest():
     found = compare([[1.0, 2.0], [3.0, 9.0]], [[1.0, 2.5], [3.0, 4.0]], atol=0.1)
-    assert found.index == (1, 1)
-    assert found.fact == (
+    assert found == (
         "2 of 4 elements differ; at [1, 1] it is 9.0 where the reference gives 4.0 (rtol 0, atol 0.1)"
     )
-    assert compare([np.nan, 900.0], [1.0, 1.0]).index == (0,)
+    assert "at [0] it is" in compare([np.nan, 900.0], [1.0, 1.0])
 
 
 def test_an_element_that_fits_is_never_the_one_named():
-    assert compare([1000.0, 2.0], [1001.0, 1.0], rtol=0.01).index == (1,)
+    assert "at [1] it is" in compare([1000.0, 2.0], [1001.0, 1.0], rtol=0.01)
 
 
 def test_a_scalar_array_has_an_empty_index():
-    assert compare(2.0, 1.0).index == ()
+    assert "at [] it is" in compare(2.0, 1.0)
 
 
 def test_integers_are_exact_where_floats_would_round_and_tolerances_do_not_count():
-    assert compare([2**62 + 1], [2**62], rtol=1.0, atol=9.0).index == (0,)
+    assert "at [0] it is" in compare([2**62 + 1], [2**62], rtol=1.0, atol=9.0)
     assert compare(np.array([2**64 - 1], np.uint64), np.array([2**64 - 2], np.uint64)) is not None
     assert compare([True, False], [True, False]) is None
     assert compare([3], np.array([3], np.int8)) is None
@@ -94,7 +91,7 @@ def test_a_view_of_a_small_array_is_whole():
 def test_what_is_no_number_is_compared_exactly():
     words = np.array(["a", "b"])
     assert compare_arrays(words, words.copy(), rtol=1, atol=1) is None
-    assert compare_arrays(words, np.array(["a", "c"]), rtol=1, atol=1).index == (1,)
+    assert "at [1] it is" in compare_arrays(words, np.array(["a", "c"]), rtol=1, atol=1)
     days = np.array(["2025-01-01"], "M8[D]")
     assert compare_arrays(days, days + np.timedelta64(1, "D"), rtol=1, atol=1) is not None
 
@@ -106,4 +103,4 @@ class Agreeable(np.ndarray):
 
 def test_a_subclass_does_not_decide_how_it_compares():
     mismatch = compare_arrays(np.zeros(2).view(Agreeable), np.ones(2), rtol=0, atol=0)
-    assert mismatch.fact.startswith("2 of 2 elements differ")
+    assert mismatch.startswith("2 of 2 elements differ")
