@@ -34,10 +34,7 @@ _BINARY: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Pow: operator.pow,
 }
 _ON_ARRAYS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-_UNARY: Final[Mapping[type[ast.unaryop], Callable[[Any], Any]]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
+_SIGNS: Final = (ast.USub, ast.UAdd)
 _CONSTANT_TYPES: Final = (bool, int, float, complex, str, type(None))
 
 
@@ -76,19 +73,15 @@ def parse_expression(text: str) -> Expression:
     return Expression(text, frozenset(names - CONSTANTS.keys()), tree)
 
 
-def _check(text: str, node: ast.expr, depth: int) -> None:
+def _check(text: str, node: ast.AST, depth: int) -> None:
     """Refuse everything outside the whitelist."""
-    if depth > MAX_DEPTH:
-        raise _fault(text, f"expression is nested more than {MAX_DEPTH} levels deep", node)
-    fault = _node_fault(text, node)
-    if fault:
-        raise _fault(text, fault, node)
-    children = ast.iter_child_nodes(node)
-    if isinstance(node, ast.Call):
-        children = iter([*node.args, *(keyword.value for keyword in node.keywords)])
-    for child in children:
-        if isinstance(child, ast.expr):
-            _check(text, child, depth + 1)
+    if isinstance(node, ast.expr):
+        too_deep = f"expression is nested more than {MAX_DEPTH} levels deep" if depth > MAX_DEPTH else None
+        fault = too_deep or _node_fault(text, node)
+        if fault:
+            raise _fault(text, fault, node)
+    for child in ast.iter_child_nodes(node):
+        _check(text, child, depth + isinstance(child, ast.expr))
 
 
 def _node_fault(text: str, node: ast.expr) -> str | None:
@@ -99,7 +92,7 @@ def _node_fault(text: str, node: ast.expr) -> str | None:
     if isinstance(node, (ast.Name, ast.List, ast.Tuple)):
         return None
     if isinstance(node, ast.UnaryOp):
-        return None if type(node.op) in _UNARY else "`not` and `~` are not part of an expression"
+        return None if isinstance(node.op, _SIGNS) else "`not` and `~` are not part of an expression"
     if isinstance(node, ast.BinOp):
         return None if type(node.op) in _BINARY else "only + - * / // % ** combine values"
     if isinstance(node, ast.Call):
@@ -211,7 +204,7 @@ class _Evaluation:
         if not (_is_number(operand) or _is_array(operand)):
             raise _fault(self.text, f"`-` takes a number or an array, not {describe(operand)}", node)
         try:
-            return self._converted(operand, _UNARY[type(node.op)](operand))
+            return self._converted(operand, -operand if isinstance(node.op, ast.USub) else +operand)
         except TypeError as error:  # NumPy refuses minus on booleans
             raise _fault(self.text, str(error), node) from error
 

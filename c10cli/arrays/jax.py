@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from c10cli.arrays.keys import KEY_OF_DEVICE, DispatchKey
-from c10cli.arrays.library import Library, no_key_of_device, sparse_key
+from c10cli.arrays.library import Library, key_of_device, no_key_of_device, sparse_key
 from c10cli.arrays.tensor_types import key_of, resolve_type
 from c10cli.describe import describe
 from c10cli.errors import ArgumentError, Diagnostic
@@ -26,10 +26,7 @@ def _key(value: Any) -> DispatchKey:
     if platform == "gpu":  # told apart as jax does for DLPack
         version = device.client.platform_version
         platform = next((name for name in ("cuda", "rocm") if name in version), platform)
-    key = KEY_OF_DEVICE.get(platform)
-    if key is None:
-        raise no_key_of_device(value, platform)
-    return key
+    return KEY_OF_DEVICE.get(platform) or key_of_device(value, platform)
 
 
 def _key_of_sparse(value: Any) -> DispatchKey:

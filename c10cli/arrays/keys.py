@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from c10cli.errors import Diagnostic, DispatchError, RegistrationError, did_you_mean
 
-# What array libraries call the devices of a key, and DLPack's numbers of them.
-KEY_OF_DEVICE: Final[dict[str, DispatchKey]] = {}
-KEY_OF_DLPACK: Final[dict[int, DispatchKey]] = {}
+# The keys of devices, by what array libraries call them, and by DLPack's numbers of them.
+KEY_OF_DEVICE: Final[dict[str | int, DispatchKey]] = {}
 
 
 class DispatchKey:
@@ -60,14 +59,11 @@ class DispatchKey:
         return key
 
     @classmethod
-    def register(
-        cls, name: str, *, devices: Iterable[str] = (), dlpack_types: Iterable[int] = (), sparse_of: str = ""
-    ) -> DispatchKey:
+    def register(cls, name: str, *, devices: Iterable[str | int] = (), sparse_of: str = "") -> DispatchKey:
         """The key called *name*, added if it is new.
 
         Args:
-            devices: what torch and jax call the devices whose tensors have it.
-            dlpack_types: DLPack's numbers of them.
+            devices: the names that array libraries have for its devices, and DLPack's numbers of them.
             sparse_of: the key of the dense tensors on them, if it is one of sparse ones.
 
         Raises:
@@ -88,7 +84,6 @@ class DispatchKey:
             key.dense = cls(sparse_of)
             key.dense.sparse = key
         KEY_OF_DEVICE.update(dict.fromkeys(devices, key))
-        KEY_OF_DLPACK.update(dict.fromkeys(dlpack_types, key))
         return key
 
     @classmethod
@@ -114,24 +109,25 @@ class DispatchKey:
         return DispatchKey.register, (self.name,)
 
 
-# A row for each, in the order of their numbers.  torch says "hip" through "cuda"
-# and jax "gpu" for both, so ROCm is told apart by the library.  DLPack's numbers
-# are those of dlpack.h; host memory that a device can also reach (3, 11) is still
-# host memory.  A tensor on meta has no contents, sparse or not.
-_BUILT_IN: dict[str, dict[str, Any]] = {
-    "Undefined": {},
-    "CPU": {"devices": ("cpu",), "dlpack_types": (1, 3, 11)},
-    "CUDA": {"devices": ("cuda",), "dlpack_types": (2, 13)},
-    "HIP": {"devices": ("hip", "rocm"), "dlpack_types": (10,)},
-    "SparseCPU": {"sparse_of": "CPU"},
-    "SparseCUDA": {"sparse_of": "CUDA"},
-    "XLA": {"devices": ("xla", "tpu")},
-    "MPS": {"devices": ("mps",), "dlpack_types": (8,)},
-    "XPU": {"devices": ("xpu",), "dlpack_types": (14,)},
-    "Meta": {"devices": ("meta",), "sparse_of": "Meta"},
-}
-for _name, _known in _BUILT_IN.items():
-    setattr(DispatchKey, _name, DispatchKey.register(_name, **_known))
+# Name, devices, and the key of the dense tensors if it is one of sparse ones; in the
+# order of their numbers.  torch says "hip" through "cuda" and jax "gpu" for both, so
+# ROCm is told apart by the library.  DLPack's numbers are those of dlpack.h; host
+# memory that a device can also reach (3, 11) is still host memory.  A tensor on meta
+# has no contents, sparse or not.
+_BUILT_IN: tuple[tuple[str, tuple[str | int, ...], str], ...] = (
+    ("Undefined", (), ""),
+    ("CPU", ("cpu", 1, 3, 11), ""),
+    ("CUDA", ("cuda", 2, 13), ""),
+    ("HIP", ("hip", "rocm", 10), ""),
+    ("SparseCPU", (), "CPU"),
+    ("SparseCUDA", (), "CUDA"),
+    ("XLA", ("xla", "tpu"), ""),
+    ("MPS", ("mps", 8), ""),
+    ("XPU", ("xpu", 14), ""),
+    ("Meta", ("meta",), "Meta"),
+)
+for _name, _devices, _dense in _BUILT_IN:
+    setattr(DispatchKey, _name, DispatchKey.register(_name, devices=_devices, sparse_of=_dense))
 
 
 def unknown_key(name: object, todo: str = "register it first with DispatchKey.register(...)") -> Diagnostic:

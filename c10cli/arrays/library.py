@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from c10cli.arrays.keys import KEY_OF_DLPACK, DispatchKey
+from c10cli.arrays.keys import KEY_OF_DEVICE, DispatchKey
 from c10cli.errors import ArgumentError, Diagnostic
 
 if TYPE_CHECKING:
@@ -36,13 +36,11 @@ class Row:
         roots: the top-level packages that its types come from.
         makes: the keys it can make arrays of.
         usual_for: those of them where it is taken if no library is named; of several, the first installed.
-        module: its file, if that is not the module here of the library's name.
     """
 
     roots: tuple[str, ...]
     makes: tuple[str, ...]
     usual_for: tuple[str, ...] = ()
-    module: str = ""
 
 
 TABLE: Final[dict[str, Row]] = {
@@ -123,8 +121,7 @@ def load_library(name: str) -> Library:
     """What the file of the library *name* says; the defaults for the empty name."""
     if not name:
         return _UNKNOWN
-    module = importlib.import_module(TABLE[name].module or f"{__package__}.{name}")
-    library: Library = module.LIBRARY
+    library: Library = importlib.import_module(f"{__package__}.{name}").LIBRARY
     return library
 
 
@@ -153,10 +150,19 @@ def library_of(tensor: object) -> str:
 
 
 def _dlpack_key(value: Any) -> DispatchKey:
-    device = int(value.__dlpack_device__()[0])
-    if device not in KEY_OF_DLPACK:
-        raise no_key_of_device(value, f"DLPack {device}")
-    return KEY_OF_DLPACK[device]
+    return key_of_device(value, int(value.__dlpack_device__()[0]))
+
+
+def key_of_device(value: object, device: str | int) -> DispatchKey:
+    """The key of *value*, whose library says that it lives on *device*.
+
+    Raises:
+        ArgumentError: C10E408, no key has such a device.
+    """
+    key = KEY_OF_DEVICE.get(device)
+    if key is None:
+        raise no_key_of_device(value, device if isinstance(device, str) else f"DLPack {device}")
+    return key
 
 
 def sparse_key(value: Any, dense: DispatchKey) -> DispatchKey:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c10cli.arrays.keys import KEY_OF_DEVICE, DispatchKey
-from c10cli.arrays.library import Library, no_key_of_device, sparse_key
+from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import Library, key_of_device, sparse_key
 from c10cli.errors import ArgumentError, Diagnostic
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.types import LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
@@ -25,10 +25,7 @@ def _key(value: Any) -> DispatchKey:
     elif value.is_cuda:  # which a ROCm build says, too
         key = DispatchKey.HIP if sys.modules["torch"].version.hip else DispatchKey.CUDA
     else:
-        device = value.device.type
-        if device not in KEY_OF_DEVICE:
-            raise no_key_of_device(value, device)
-        key = KEY_OF_DEVICE[device]
+        key = key_of_device(value, value.device.type)
     if value.layout is sys.modules["torch"].strided:
         return key
     # Not every other layout is sparse: nested and mkldnn tensors have their own.

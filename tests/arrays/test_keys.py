@@ -97,7 +97,7 @@ def test_threads_that_register_one_key_at_once_get_the_same_key(monkeypatch):
 
 
 def test_one_row_tells_all_that_is_to_be_known_of_a_key(monkeypatch):
-    key = DispatchKey.register("TestRowNPU", devices=("testnpu",), dlpack_types=(77,))
+    key = DispatchKey.register("TestRowNPU", devices=("testnpu", 77))
     sparse = DispatchKey.register("TestRowSparseNPU", sparse_of="TestRowNPU")
     strided, device = object(), SimpleNamespace(type="testnpu")
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(strided=strided))

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from c10cli import Dispatcher, KernelError, load_registry
+from c10cli import Dispatcher, KernelError, arrays, load_registry
 from c10cli.arrays.devices import device_of, synchronizer, waiter
 from c10cli.arrays.library import LIBRARIES, TABLE, Row, library_of
 from c10cli.arrays.memory import contents_of, share_memory
@@ -63,12 +63,14 @@ operators:
 @pytest.fixture(autouse=True)
 def tiny(tmp_path, monkeypatch):
     (tmp_path / "tiny.py").write_text(TINY, encoding="utf-8")
-    (tmp_path / "file_of_tiny.py").write_text(FILE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    # The one new row; in the package it would need no `module`.
-    monkeypatch.setitem(TABLE, "tiny", Row(("tiny",), makes=("CPU",), module="file_of_tiny"))
+    (tmp_path / "arrays").mkdir()
+    (tmp_path / "arrays" / "tiny.py").write_text(FILE, encoding="utf-8")
+    monkeypatch.setattr(arrays, "__path__", [*arrays.__path__, str(tmp_path / "arrays")])
+    # The one new row.
+    monkeypatch.setitem(TABLE, "tiny", Row(("tiny",), makes=("CPU",)))
     yield
-    for name in ("tiny", "file_of_tiny"):
+    for name in ("tiny", "c10cli.arrays.tiny"):
         sys.modules.pop(name, None)
 
 
