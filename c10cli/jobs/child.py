@@ -7,10 +7,12 @@ threads would be missing in the children.  Elsewhere each item gets a process
 that is started anew.
 
 The job comes on standard input, as a line of JSON; the answers go to the
-original standard output: ``{"begins": item}``, then ``{"item": item,
-"result": …}`` or ``{"item": item, "ended": …}``; or once, instead of any item,
+original standard output: ``{"begins": item, "process": …}`` and ``{"item":
+item, "result": …}`` from the process that does it, ``{"item": item, "ended":
+…}`` from the warm one when that is over; or once, instead of any item,
 ``{"refused": …}``.  Whatever else is printed goes to standard error.  The
-parent keeps the standard input open: when it ends, the parent is gone.
+parent limits the time, and keeps the standard input open: when it ends, the
+parent is gone.
 """
 
 from __future__ import annotations
@@ -26,12 +28,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final, NoReturn
+from dataclasses import dataclass
+from typing import IO, Any, Final, NoReturn
 
 from c10cli import errors
 from c10cli.errors import Diagnostic
@@ -100,27 +101,32 @@ def run_items(
     left = list(items)
     while left:
         wanted = left.copy() if _FORKS else left[:1]
-        request = {"job": {**job, "items": wanted}, "timeout_s": timeout_s if _FORKS else None}
-        with _Process(module, request, _START_UP_S + timeout_s) as process:
+        with _Process(module, {**job, "items": wanted, "forks": _FORKS}) as process:
             for answer in process.answers():
                 if "refused" in answer:
                     family = getattr(errors, answer["family"])
                     raise family(*map(Diagnostic.from_dict, answer["refused"]))
                 if "begins" in answer:
-                    process.limit(None if _FORKS else timeout_s)  # a warm process sees to that itself
+                    process.limit(timeout_s, answer["process"])
                     begins(answer["begins"])
-                    continue
-                left.remove(wanted.pop(0))
-                yield answer["item"], Ended(**answer["ended"]) if "ended" in answer else answer["result"]
-            if wanted:
-                left.remove(wanted[0])
-                yield wanted[0], process.cause_of_end(timeout_s)
+                elif answer.get("item", wanted[0]) == wanted[0]:  # else the end of one that has answered
+                    item = wanted.pop(0)
+                    left.remove(item)
+                    process.limit(None)
+                    if "result" in answer:
+                        yield item, answer["result"]
+                    elif process.timed_out:
+                        yield item, Ended(True, f"took longer than {timeout_s:g} s and was stopped")
+                    else:
+                        yield item, Ended(False, f"the process {answer['ended']}")
+                    if not wanted:
+                        break
 
 
 class _Process:
     """A process that serves items, and its answers."""
 
-    def __init__(self, module: str, request: Mapping[str, Any], limit_s: float) -> None:
+    def __init__(self, module: str, job: Mapping[str, Any]) -> None:
         # A file, unlike a pipe, needs nobody who reads meanwhile.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         # What multiprocessing starts its children with.
@@ -132,39 +138,38 @@ class _Process:
             stderr=self._said,
             start_new_session=True,  # so that what it starts can be ended with it
         )
-        self._timed_out = False
-        self._timer = threading.Timer(0, self._stop)
-        self.limit(limit_s)
         assert self._process.stdin is not None  # it was asked for
+        self.timed_out = False
+        self._timer = threading.Timer(_START_UP_S, self._stop, [self._process.pid])
+        self._timer.start()
         # Where the process died at once, its end is found where answers are read.
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
 
-    def limit(self, seconds: float | None) -> None:
-        """Stop the process *seconds* from now; None: let it run."""
+    def limit(self, seconds: float | None, leader: int = 0) -> None:
+        """Stop the process *leader* and what it started *seconds* from now; None: let it run."""
         self._timer.cancel()
         if seconds is not None:
-            self._timer = threading.Timer(seconds, self._stop)
+            self.timed_out = False
+            self._timer = threading.Timer(seconds, self._stop, [leader])
             self._timer.start()
 
-    def _stop(self) -> None:
+    def _stop(self, leader: int) -> None:
         # One that ended may have left another one behind that keeps its pipe open.
-        self._timed_out = self._process.poll() is None
-        _kill_group(self._process.pid)
+        self.timed_out = self._process.poll() is None
+        _kill_group(leader)
 
     def answers(self) -> Iterator[Mapping[str, Any]]:
-        """The answers up to the process's end, which may cut the last one short."""
+        """The answers up to the process's end, which is the last one."""
         assert self._process.stdout is not None
-        return (json.loads(line) for line in self._process.stdout if line.endswith(b"\n"))
-
-    def cause_of_end(self, timeout_s: float) -> Ended:
-        """Why there is no further answer."""
+        for line in self._process.stdout:
+            with contextlib.suppress(ValueError):  # of one that was cut short
+                yield json.loads(line)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_LEAVING_S)
         _kill_group(self._process.pid)
-        self._said.seek(max(0, self._said.seek(0, os.SEEK_END) - _KEPT_BYTES))
-        return _ended(self._process.wait(), self._said.read(), timeout_s if self._timed_out else None)
+        yield {"ended": _how_it_ended(self._process.wait(), self._said)}
 
     def __enter__(self) -> _Process:
         return self
@@ -204,30 +209,27 @@ def serve(prepare: Callable[[Mapping[str, Any]], DoItem]) -> None:
     os.close(nothing)
     os.dup2(2, 1)
     with os.fdopen(parent, closefd=False) as lines:
-        request = json.loads(lines.readline())
-    job, timeout_s = request["job"], request["timeout_s"]
-    if timeout_s is None:
+        job = json.loads(lines.readline())
+    if not job["forks"]:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         do_item = prepare(job)
     except errors.C10Error as error:
         _tell(answers, refused=[d.as_dict() for d in error.diagnostics], family=type(error).__name__)
         return
+    if not job["forks"]:
+        _do(do_item, job["items"][0], answers)
     gc.freeze()  # a collection in a child would copy every page that it looks at
-    for item in job["items"]:
-        _tell(answers, begins=item)
-        if timeout_s is None:
-            _do(do_item, item, answers)
-        _do_in_child(do_item, item, timeout_s, parent, answers)
+    with tempfile.TemporaryFile() as said:
+        for item in job["items"]:
+            _do_in_child(do_item, item, parent, answers, said)
 
 
 def _tell(answers: int, **fields: object) -> None:
-    _write(answers, json.dumps(fields, allow_nan=False).encode() + b"\n")
-
-
-def _write(pipe: int, data: bytes) -> None:
+    # On a line of its own, where one that was killed may have begun another.
+    data = b"\n" + json.dumps(fields, allow_nan=False).encode() + b"\n"
     while data:
-        data = data[os.write(pipe, data) :]
+        data = data[os.write(answers, data) :]
 
 
 def _end_with(parent: int) -> None:
@@ -240,6 +242,7 @@ def _do(do_item: DoItem, item: int, answers: int) -> NoReturn:
     """Do *item*, answer, and leave at once, whatever it left running."""
     process = os.getpid()
     try:
+        _tell(answers, begins=item, process=process)
         result = do_item(item)
         if os.getpid() == process:  # else a copy of it that a kernel made, and that came back from it
             _tell(answers, item=item, result=result)
@@ -249,9 +252,10 @@ def _do(do_item: DoItem, item: int, answers: int) -> NoReturn:
         os._exit(1)
 
 
-def _do_in_child(do_item: DoItem, item: int, timeout_s: float, parent: int, answers: int) -> None:
-    """Do *item* in a fork of this process, and pass on its answer or tell how it ended."""
-    (result, its_result), (words, its_words) = os.pipe(), os.pipe()
+def _do_in_child(do_item: DoItem, item: int, parent: int, answers: int, said: IO[bytes]) -> None:
+    """Do *item* in a fork of this process, which answers, and tell how that one ended."""
+    said.seek(0)
+    said.truncate()
     with warnings.catch_warnings():
         # From 3.12 on for threads that a library started, which are not ours to end.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -259,57 +263,25 @@ def _do_in_child(do_item: DoItem, item: int, timeout_s: float, parent: int, answ
     os.setpgid(child, child)  # in both, whichever comes first: so that what it starts can be ended with it
     if child == 0:
         os.close(parent)
-        os.close(answers)
-        os.dup2(its_words, 1)
-        os.dup2(its_words, 2)
-        _do(do_item, item, its_result)
-    os.close(its_result)
-    os.close(its_words)
-    said = {result: b"", words: b""}
-    timed_out = _listen(child, said, time.monotonic() + timeout_s, parent)
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+        _do(do_item, item, answers)
+    end = os.pidfd_open(child)
+    is_parent_gone = parent in select.select([parent, end], [], [])[0]
     _kill_group(child)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.close(result)
-    os.close(words)
-    if said[result].endswith(b"\n"):
-        _write(answers, said[result])
-    else:
-        _tell(answers, item=item, ended=asdict(_ended(code, said[words], timeout_s if timed_out else None)))
-
-
-def _listen(child: int, said: dict[int, bytes], deadline: float, parent: int) -> bool:
-    """Read into *said*, from its pipes, up to the end of *child*; whether the deadline came first.
-
-    The pipes may not end then, where a process that it started holds the other end.
-    """
-    result, words = said
-    end, timed_out, is_over = os.pidfd_open(child), False, False
-    watched = [parent, end, result, words]
-    while not is_over:
-        left_s = deadline - time.monotonic()
-        timed_out = left_s <= 0  # also where it never stops writing
-        is_over = timed_out or bool(select.select([end], [], [], 0)[0])  # so this is the last look
-        ready = select.select(watched, [], [], 0 if is_over else left_s)[0]
-        if parent in ready:  # it is gone
-            _kill_group(child)
-            os._exit(1)
-        for pipe in said.keys() & ready:
-            piece = os.read(pipe, 65_536)  # all that a pipe holds
-            said[pipe] += piece
-            if not piece:
-                watched.remove(pipe)
-        said[words] = said[words][-_KEPT_BYTES:]
+    if is_parent_gone:
+        os._exit(1)
     os.close(end)
-    return timed_out
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    _tell(answers, item=item, ended=_how_it_ended(code, said))
 
 
-def _ended(code: int, said: bytes, timeout_s: float | None) -> Ended:
-    """Why a process with exit code *code* did not answer; *timeout_s* where it was too short."""
-    if timeout_s is not None:
-        return Ended(True, f"took longer than {timeout_s:g} s and was stopped")
+def _how_it_ended(code: int, said: IO[bytes]) -> str:
+    """In words, of a process with exit code *code*, and its last words."""
+    said.seek(max(0, said.seek(0, os.SEEK_END) - _KEPT_BYTES))
+    last = _last_words(said.read())
     how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
-    last = _last_words(said)
-    return Ended(False, f"the process {how}" + (f"; its last words: {last}" if last else ""))
+    return how + (f"; its last words: {last}" if last else "")
 
 
 def _last_words(said: bytes) -> str:

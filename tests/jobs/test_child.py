@@ -126,9 +126,10 @@ def test_an_item_that_ends_its_process_leaves_the_others_alone(run):
 
 
 def test_an_item_that_takes_too_long_is_stopped(run):
-    assert run("sleep", "ten", timeout_s=1.0) == {
+    assert run("sleep", "ten", "exit", timeout_s=1.0) == {
         0: Ended(True, "took longer than 1 s and was stopped"),
         1: {"value": 10},
+        2: Ended(False, "the process ended with exit code 7; its last words: goodbye"),
     }
 
 
