@@ -68,7 +68,7 @@ class _Measurement:
         expectation = expect(decl, self._point, seed=self._seed)
         cost_fault = self._describe(expectation.arguments)
         # Copies, because the contents of what is timed will be changed.
-        timed = place_case(decl, self._point, expectation.arguments, key, kernel.arrays)
+        timed = place_case(decl, self._point, expectation.arguments, kernel)
         operator = make_operator(decl.schema, bound, key)
         path = TimedPath(decl, kernel.name, operator.call, timed)
         self._check(bound, expectation)
@@ -100,9 +100,9 @@ class _Measurement:
 
     def _check(self, bound: BoundKernel, expectation: Expectation) -> None:
         """Refuse a kernel that is not right on copies of the arguments."""
-        key, arrays = self._kernel.dispatch_key, self._kernel.arrays
-        kernel = OpKernel(self._linked.handle.calling(), DispatchKey(key), bound)
-        wrong = check_kernel(self._decl, self._kernel.name, kernel, key, expectation, arrays=arrays)
+        key = DispatchKey(self._kernel.dispatch_key)
+        kernel = OpKernel(self._linked.handle.calling(), key, bound)
+        wrong = check_kernel(self._decl, self._kernel, kernel, expectation)
         if wrong:
             raise KernelError(wrong[0])
 

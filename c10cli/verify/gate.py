@@ -101,8 +101,8 @@ def validate(
             validation.left_out = "not asked for (--static)"
             not_run = [_skipped(*kernel, "bind", "only the sources were checked") for kernel in kernels]
         else:
-            checking = _Checking(validation, faulty, kernels, run)
-            checking.check_all(fingerprint(loaded.manifest), timeout_s, seed, begins)
+            job = {"registry": str(path), "fingerprint": fingerprint(loaded.manifest), "seed": seed}
+            _check_kernels(validation, kernels, faulty, run, job, timeout_s, begins)
             not_run = [skipped for skipped in validation.skipped if skipped.stage in ("bind", "run")]
         declared = {variant.kernel.dispatch_key for _, variant in kernels}
         for key in dict.fromkeys(require):
@@ -143,72 +143,49 @@ def _places(kernel: KernelDecl) -> set[str]:
     return {str(entry.span) for entry in (kernel.entry_point, kernel.cache) if entry is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class _Checking:
-    """The stages that import: kernels are bound and, where *run*, compared with the reference."""
-
-    validation: Validation
-    faulty: set[str]
-    kernels: list[tuple[LinkedOperator, Variant]]
-    run: bool
-
-    def check_all(
-        self, before: Mapping[str, str], timeout_s: float, seed: int, begins: Callable[[str], None]
-    ) -> None:
-        """Do so in child processes, for what can be bound here."""
-        places = [place for place in range(len(self.kernels)) if self._may_bind(place)]
-        reasons = {place: self._why_not_run(*self.kernels[place]) for place in places}
-        job = {
-            "registry": str(self.validation.registry),
-            "fingerprint": before,
-            "run": [place for place in places if not reasons[place]],
-            "seed": seed,
-        }
-
-        def tell(place: int) -> None:
-            linked, variant = self.kernels[place]
-            begins(f"{linked.decl.name} {variant.kernel.dispatch_key} {variant.kernel.name}")
-
-        for place, answer in run_items(_WORKER, job, places, timeout_s=timeout_s, begins=tell):
-            if isinstance(answer, Ended):
-                self.validation.diagnostics.append(_fatal(*self.kernels[place], answer))
-            else:
-                self._take(place, answer, reasons[place])
-
-    def _may_bind(self, place: int) -> bool:
-        _, variant = self.kernels[place]
-        is_faulty = bool(self.faulty & _places(variant.kernel))
+def _check_kernels(
+    validation: Validation,
+    kernels: Sequence[tuple[LinkedOperator, Variant]],
+    faulty: set[str],
+    run: bool,
+    job: Mapping[str, Any],
+    timeout_s: float,
+    begins: Callable[[str], None],
+) -> None:
+    """Make the checks that import, in child processes: kernels are bound and, where *run*, run."""
+    not_run = {}
+    for place, (linked, variant) in enumerate(kernels):
+        is_faulty = bool(faulty & _places(variant.kernel))
         if is_faulty or variant.missing:
-            self._skip(place, "bind", "its source has findings" if is_faulty else variant.reason)
-        return not is_faulty and not variant.missing
+            reason = "its source has findings" if is_faulty else variant.reason
+            validation.skipped.append(_skipped(linked, variant, "bind", reason))
+        else:
+            not_run[place] = _why_not_run(linked, variant, faulty, run)
 
-    def _why_not_run(self, linked: LinkedOperator, variant: Variant) -> str:
-        if not variant.kernel.device.available:
-            return variant.kernel.device.reason
-        if not self.run:
-            return "not asked for (--no-run)"
-        is_faulty = str(linked.decl.name) in self.faulty
-        return "the operator's reference or cases have findings" if is_faulty else ""
+    def tell(place: int) -> None:
+        linked, variant = kernels[place]
+        begins(f"{linked.decl.name} {variant.kernel.dispatch_key} {variant.kernel.name}")
 
-    def _take(self, place: int, answer: Mapping[str, Any], reason: str) -> None:
-        """Enter one kernel's answer; *reason* is why it was not to be run."""
-        validation = self.validation
-        validation.diagnostics += map(Diagnostic.from_dict, (*answer["findings"], *answer["shared"]))
-        if not answer["bound"]:
-            return
-        validation.bound += 1
+    job = {**job, "not_run": [not_run.get(place, "") for place in range(len(kernels))]}
+    for place, answer in run_items(_WORKER, job, not_run, timeout_s=timeout_s, begins=tell):
+        if isinstance(answer, Ended):
+            validation.diagnostics.append(_fatal(*kernels[place], answer))
+            continue
+        validation.diagnostics += map(Diagnostic.from_dict, answer["findings"])
+        validation.bound += answer["bound"]
+        validation.run += answer["run"]
         validation.cases += answer["compared"]
-        reason = reason or answer["not_here"]
-        if reason or not answer["cases"]:
-            none = "no case could be made" if answer["shared"] else "the operator has no cases"
-            self._skip(place, "run", reason or none)
-            return
-        validation.run += 1
-        if self.kernels[place][0].decl.reference is None:
-            self._skip(place, "compare", "the operator has no reference to compare with")
+        if answer["skipped"]:
+            validation.skipped.append(_skipped(*kernels[place], *answer["skipped"]))
 
-    def _skip(self, place: int, stage: str, reason: str) -> None:
-        self.validation.skipped.append(_skipped(*self.kernels[place], stage, reason))
+
+def _why_not_run(linked: LinkedOperator, variant: Variant, faulty: set[str], run: bool) -> str:
+    if not variant.kernel.device.available:
+        return variant.kernel.device.reason
+    if not run:
+        return "not asked for (--no-run)"
+    is_faulty = str(linked.decl.name) in faulty
+    return "the operator's reference or cases have findings" if is_faulty else ""
 
 
 def _skipped(linked: LinkedOperator, variant: Variant, stage: str, reason: str) -> SkippedCheck:

@@ -18,7 +18,7 @@ from c10cli.arrays.placement import place
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.describe import describe
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Span
-from c10cli.manifest.declarations import CaseDecl, OperatorDecl
+from c10cli.manifest.declarations import CaseDecl, KernelDecl, OperatorDecl
 from c10cli.schema import types as schema_types
 from c10cli.schema.model import Argument
 
@@ -136,14 +136,8 @@ def place_arguments(arguments: Arguments, dispatch_key: DispatchKey | str, libra
     return {name: _placed(value, dispatch_key, library) for name, value in arguments.items()}
 
 
-def place_case(
-    decl: OperatorDecl,
-    point: CasePoint,
-    arguments: Arguments,
-    dispatch_key: DispatchKey | str,
-    library: str = "",
-) -> Arguments:
-    """Copies of *arguments*, those of *point*, as tensors of *dispatch_key*; see `place_arguments`.
+def place_case(decl: OperatorDecl, point: CasePoint, arguments: Arguments, kernel: KernelDecl) -> Arguments:
+    """Copies of *arguments*, those of *point*, as the tensors that *kernel* takes; see `place_arguments`.
 
     Raises:
         DispatchError: C10E607, this machine can make none.
@@ -153,7 +147,7 @@ def place_case(
     placed = {}
     for name, value in copy_tensors(arguments).items():
         try:
-            placed[name] = _placed(value, dispatch_key, library)
+            placed[name] = _placed(value, kernel.dispatch_key, kernel.arrays)
         except ArgumentError as error:
             what = f"case {point.label} of `{decl.name}` cannot be made"
             span = _span_of_array(point, name, value)

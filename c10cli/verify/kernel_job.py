@@ -12,6 +12,7 @@ from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import C10Error, Diagnostic, ManifestError
 from c10cli.jobs.child import import_libraries, serve
 from c10cli.jobs.fingerprint import check_same
+from c10cli.manifest.declarations import KernelDecl, OperatorDecl
 from c10cli.manifest.link import LinkedOperator, Variant, load_registry
 from c10cli.verify.cost import evaluate_cost
 from c10cli.verify.inputs import case_points, is_of_case
@@ -28,7 +29,7 @@ def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
     def check(place: int) -> Mapping[str, Any]:
         checked = _Checked()
         try:
-            checked.check(*kernels[place], place in job["run"], job["seed"])
+            checked.check(*kernels[place], job["not_run"][place], job["seed"])
         except C10Error as error:
             checked.findings += error.diagnostics
         return checked.as_fields()
@@ -42,29 +43,41 @@ class _Checked:
 
     Args:
         bound: whether it could be bound.
-        cases: calls made.
-        compared: those of them whose results were compared with the reference's.
-        not_here: why none of its tensors can be made, which only showed when the first was to be.
+        run: whether it was called.
+        compared: calls whose results were compared with the reference's.
+        skipped: the stage that was left out, and why.
         findings: what is wrong with the kernel.
         shared: what is wrong with the operator's reference or cases, and so with no kernel.
     """
 
     bound: bool = False
-    cases: int = 0
+    run: bool = False
     compared: int = 0
-    not_here: str = ""
+    skipped: tuple[()] | tuple[str, str] = ()
     findings: list[Diagnostic] = field(default_factory=list)
     shared: list[Diagnostic] = field(default_factory=list)
 
-    def check(self, linked: LinkedOperator, variant: Variant, run: bool, seed: int) -> None:
-        """Bind the kernel, and compare it with the reference on all cases; the first is called twice."""
-        decl, declared = linked.decl, variant.kernel
-        name, key, arrays = declared.name, declared.dispatch_key, declared.arrays
-        bound = linked.bind(declared)
+    def check(self, linked: LinkedOperator, variant: Variant, not_run: str, seed: int) -> None:
+        """Bind the kernel, and compare it with the reference on all cases; the first is called twice.
+
+        Args:
+            not_run: why it is only to be bound; empty where it is to be run.
+        """
+        bound = linked.bind(variant.kernel)
         self.bound = True
-        if not run or not declared.device.available:
+        if not_run:
+            self.skipped = ("run", not_run)
             return
-        kernel = OpKernel(linked.handle.calling(), DispatchKey(key), bound)
+        key = DispatchKey(variant.kernel.dispatch_key)
+        kernel = OpKernel(linked.handle.calling(), key, bound)
+        self._compare(linked.decl, variant.kernel, kernel, seed)
+        if not (self.run or self.skipped):
+            none = "no case could be made" if self.shared else "the operator has no cases"
+            self.skipped = ("run", none)
+        elif linked.decl.reference is None:
+            self.skipped = self.skipped or ("compare", "the operator has no reference to compare with")
+
+    def _compare(self, decl: OperatorDecl, declared: KernelDecl, kernel: OpKernel, seed: int) -> None:
         for point in case_points(decl):
             try:
                 expectation = expect(decl, point, seed=seed)
@@ -77,25 +90,28 @@ class _Checked:
                 except ManifestError as error:
                     self.shared += [d.with_notes(f"in case {point.label}") for d in error.diagnostics]
             try:
-                twice = not self.cases
-                found = check_kernel(decl, name, kernel, key, expectation, arrays=arrays, twice=twice)
+                found = check_kernel(decl, declared, kernel, expectation, twice=not self.run)
             except C10Error as error:
-                if error.code == "C10E607":
-                    self.not_here = error.diagnostics[0].message
+                if error.code == "C10E607":  # which shows when the first tensor is to be made
+                    self.skipped = ("run", error.diagnostics[0].message)
                     return
                 if is_of_case(error):
                     self.shared += error.diagnostics
                     continue
                 found = error.diagnostics
-            self.cases += 1
+            self.run = True
             self.compared += expectation.returns is not None
             self.findings += [d if d.span else replace(d, span=declared.span) for d in found]
 
     def as_fields(self) -> Mapping[str, Any]:
+        """All but `shared`, which the findings include."""
+        found = [*_counted(self.findings, by_message=True), *_counted(self.shared)]
         return {
-            **vars(self),
-            "findings": [d.as_dict() for d in _counted(self.findings, by_message=True)],
-            "shared": [d.as_dict() for d in _counted(self.shared)],
+            "bound": self.bound,
+            "run": self.run,
+            "compared": self.compared,
+            "skipped": self.skipped,
+            "findings": [d.as_dict() for d in found],
         }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from c10cli.describe import describe
 from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
-from c10cli.manifest.declarations import OperatorDecl
+from c10cli.manifest.declarations import KernelDecl, OperatorDecl
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.difference import find_difference
 from c10cli.verify.inputs import Arguments, CasePoint, copy_tensors, make_arguments, place_case
@@ -90,21 +90,16 @@ def _written(schema: FunctionSchema, arguments: Arguments, returns: tuple[Any, .
 
 def check_kernel(
     decl: OperatorDecl,
-    kernel: str,
+    kernel: KernelDecl,
     function: Callable[..., Any],
-    dispatch_key: str,
     expectation: Expectation,
     *,
-    arrays: str = "",
     twice: bool = False,
 ) -> tuple[Diagnostic, ...]:
     """Where *function* differs from the reference on the arguments of *expectation*.
 
     Args:
-        kernel: its name, for messages.
-        function: takes the schema's arguments.
-        dispatch_key: where the arguments are placed.
-        arrays: the library whose tensors it takes; empty: the usual one of the key.
+        function: *kernel*, taking the schema's arguments.
         twice: call it a second time, and see what became of the first call.
 
     Raises:
@@ -113,24 +108,26 @@ def check_kernel(
         DispatchError, ArgumentError: the arguments cannot be made; see `place_case`.
     """
 
+    name = kernel.name
+
     def call() -> Call:
-        arguments = place_case(decl, expectation.point, expectation.arguments, dispatch_key, arrays)
-        returns = call_checked(decl.schema, kernel, function, arguments)
-        check_results(decl.schema, kernel, arguments, returns)
+        arguments = place_case(decl, expectation.point, expectation.arguments, kernel)
+        returns = call_checked(decl.schema, name, function, arguments)
+        check_results(decl.schema, name, arguments, returns)
         return arguments, returns
 
     try:
         first = call()
-        found = find_differences(decl, kernel, *first, expectation)
+        found = find_differences(decl, name, *first, expectation)
         if found or not twice:
             return found
         before = contents_of_call(first)
         second = call()
-        check_left_alone(decl.schema, kernel, first, before, second)
+        check_left_alone(decl.schema, name, first, before, second)
     except KernelError as error:
         noted = [d.with_notes(f"in case {expectation.point.label}") for d in error.diagnostics]
         raise KernelError(*noted, **error.facts) from (error.__cause__ or error)
-    found = find_differences(decl, kernel, *second, expectation)
+    found = find_differences(decl, name, *second, expectation)
     return tuple(finding.with_notes("only in the second call with the same contents") for finding in found)
 
 

@@ -69,7 +69,4 @@ def test_a_kernel_gives_what_the_reference_gives(bind, place, index):
     expected = expectation(linked.decl.name, index)
     assert expected.returns is not None
     kernel = candidate.kernel
-    assert (
-        check_kernel(linked.decl, kernel.name, function, kernel.dispatch_key, expected, arrays=kernel.arrays)
-        == ()
-    )
+    assert check_kernel(linked.decl, kernel, function, expected) == ()

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -163,7 +165,7 @@ def test_a_case_that_a_library_makes_no_array_of_is_found_at_what_asks_for_it(
     monkeypatch.setattr(inputs, "place", refuse)
     arguments = {"x": np.ones(1, np.float32 if "arange" not in case else np.bool_)}
     with pytest.raises(ArgumentError) as caught:
-        place_case(decl, point, arguments, "CPU")
+        place_case(decl, point, arguments, SimpleNamespace(dispatch_key="CPU", arrays=""))
     (finding,) = caught.value.diagnostics
     assert finding.message == f"case s/float32 of `t::f` cannot be made: no {arguments['x'].dtype}"
     assert finding.span.line_text[finding.span.column - 1 :].startswith(place)
@@ -175,7 +177,7 @@ def test_a_case_is_placed_in_copies(declare):
     decl = declare(F, SWEPT)
     point = next(case_points(decl))
     arguments = make_arguments(decl, point)
-    placed = place_case(decl, point, arguments, "CPU")
+    placed = place_case(decl, point, arguments, SimpleNamespace(dispatch_key="CPU", arrays=""))
     assert placed["x"].tolist() == arguments["x"].tolist()
     assert not np.shares_memory(placed["x"], arguments["x"])
 

@@ -45,34 +45,22 @@ def job(tmp_path):
 
 def job_of(path, places):
     before = fingerprint(require_manifest(path))
-    return {"registry": str(path), "fingerprint": before, "items": places, "run": places, "seed": 0}
+    return {"registry": str(path), "fingerprint": before, "items": places, "not_run": [""] * 6, "seed": 0}
 
 
 def test_a_kernel_is_bound_and_run_on_every_case(job):
-    assert prepare(job)(0) == {
-        "bound": True,
-        "cases": 2,
-        "compared": 2,
-        "not_here": "",
-        "findings": [],
-        "shared": [],
-    }
+    assert prepare(job)(0) == {"bound": True, "run": True, "compared": 2, "skipped": (), "findings": []}
 
 
 def test_a_kernel_that_was_not_to_be_run_is_only_bound(job, tmp_path):
-    answer = prepare({**job, "run": [0]})(1)
-    assert (answer["bound"], answer["cases"]) == (True, 0)
+    answer = prepare({**job, "not_run": ["", "no device"]})(1)
+    assert (answer["bound"], answer["run"], answer["skipped"]) == (True, False, ("run", "no device"))
     assert not (tmp_path / "log").exists()
-
-
-def test_a_kernel_without_a_device_is_only_bound(job):
-    answer = prepare(job)(4)
-    assert (answer["bound"], answer["cases"], answer["findings"]) == (True, 0, [])
 
 
 def test_a_kernel_that_cannot_be_bound_is_a_finding_at_its_place(job):
     answer = prepare(job)(3)
-    assert (answer["bound"], answer["cases"]) == (False, 0)
+    assert (answer["bound"], answer["run"]) == (False, False)
     (finding,) = map(Diagnostic.from_dict, answer["findings"])
     assert finding.code == "C10E304"
     assert finding.span.line_text[finding.span.column - 1 :].startswith('"k.py:nowhere"')
@@ -149,19 +137,19 @@ def test_a_case_whose_tensors_cannot_be_made_is_at_fault_and_no_kernel(job, monk
     fail_to_place(monkeypatch, TypeError("no such dtype"))
     check = prepare(job)
     first, second = check(0), check(1)
-    assert (first["bound"], first["cases"], first["compared"], first["findings"]) == (True, 1, 1, [])
-    (finding,) = map(Diagnostic.from_dict, first["shared"])
+    assert (first["bound"], first["run"], first["compared"]) == (True, True, 1)
+    (finding,) = map(Diagnostic.from_dict, first["findings"])
     assert finding.code == "C10E405"
     assert finding.message.startswith("case s/float64 of `t::a` cannot be made: ")
     assert finding.span.line_text[finding.span.column - 1 : finding.span.end_column - 1] == "float64"
-    assert second["shared"] == first["shared"]  # and so it is told once
+    assert second["findings"] == first["findings"]  # and so it is told once
 
 
 def test_a_key_of_which_no_tensor_can_be_made_after_all_is_told_as_such(job, monkeypatch):
     fail_to_place(monkeypatch, RuntimeError("no platform"), dtype="float32")
     answer = prepare(job)(0)
-    assert (answer["bound"], answer["cases"], answer["findings"], answer["shared"]) == (True, 0, [], [])
-    assert answer["not_here"] == "no CPU tensor can be made here: RuntimeError: no platform"
+    assert (answer["bound"], answer["run"], answer["findings"]) == (True, False, [])
+    assert answer["skipped"] == ("run", "no CPU tensor can be made here: RuntimeError: no platform")
 
 
 def test_a_manifest_that_was_edited_meanwhile_is_refused(job):
@@ -196,8 +184,8 @@ def test_a_cost_without_a_value_is_found_once_on_the_cases_that_are_timed(tmp_pa
         encoding="utf-8",
     )
     answer = prepare(job_of(path, [0]))(0)
-    (finding,) = map(Diagnostic.from_dict, answer["shared"])
+    (finding,) = map(Diagnostic.from_dict, answer["findings"])
     assert finding.code == "C10E110"
     assert finding.span.line_text[finding.span.column - 1 :].startswith('"1 / (size(x) - 2)"')
     assert "in case s/float32" in finding.notes
-    assert (answer["cases"], answer["compared"], answer["findings"]) == (2, 0, [])
+    assert (answer["run"], answer["compared"], answer["skipped"][0]) == (True, 0, "compare")

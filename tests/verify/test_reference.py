@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from c10cli.verify.difference import tolerance_of
 from c10cli.verify.inputs import case_points
 from c10cli.verify.reference import check_kernel, expect
 
+KERNEL = SimpleNamespace(name="k", dispatch_key="CPU", arrays="")
 REFERENCE = """\
 import numpy as np
 def plus_one(x):
@@ -86,7 +88,7 @@ def facts(declare):
 
     def facts(reference, kernel, **options):
         decl, point = declare(reference, **options)
-        found = check_kernel(decl, "k", kernel, "CPU", expect(decl, point))
+        found = check_kernel(decl, KERNEL, kernel, expect(decl, point))
         assert {d.code for d in found} <= {"C10E504"}
         return [d.message.partition("the reference in ")[2] for d in found]
 
@@ -135,7 +137,7 @@ def test_the_finding_says_how_many_elements_differ_and_where_most(facts):
 
 def test_a_finding_names_case_arguments_and_kernel(declare):
     decl, point = declare("plus_one")
-    (finding,) = check_kernel(decl, "k", lambda x: x.copy(), "CPU", expect(decl, point))
+    (finding,) = check_kernel(decl, KERNEL, lambda x: x.copy(), expect(decl, point))
     assert finding.message.startswith("kernel `k` of `t::f` differs from the reference in return `0`")
     assert finding.place == "case s/float32 of t::f"
     assert finding.notes == ("the arguments are `x`: float32[3]",)
@@ -245,14 +247,14 @@ def test_without_a_floating_argument_no_float_is_coarser_than_float32(facts, dec
     whole = replace(point, dtype="int32")
     for dtype, found in (("float16", 1), ("float32", 0), ("float64", 0)):
         kernel = lambda x, dtype=dtype: (x + 1).astype(dtype)  # noqa: E731
-        assert len(check_kernel(decl, "k", kernel, "CPU", expect(decl, whole))) == found
+        assert len(check_kernel(decl, KERNEL, kernel, expect(decl, whole))) == found
 
 
 @pytest.mark.needs("torch")
 def test_results_are_of_the_arguments_library(declare, torch):
     decl, point = declare("plus_one")
     with pytest.raises(KernelError) as caught:
-        check_kernel(decl, "k", lambda x: torch.from_numpy(x + 1), "CPU", expect(decl, point))
+        check_kernel(decl, KERNEL, lambda x: torch.from_numpy(x + 1), expect(decl, point))
     assert caught.value.code == "C10E502"
     assert caught.value.diagnostics[0].message == (
         "kernel `k` of `t::f` gave a torch tensor (float32[3]) for return 0, where the arguments are of numpy"
@@ -266,7 +268,7 @@ def test_one_tensor_given_twice_is_refused(declare):
         return (x + 1,) * 2
 
     with pytest.raises(KernelError) as caught:
-        check_kernel(decl, "k", kernel, "CPU", expect(decl, point))
+        check_kernel(decl, KERNEL, kernel, expect(decl, point))
     assert caught.value.code == "C10E506"
     assert caught.value.diagnostics[0].message == (
         "return `a` and return `b` of kernel `k` of `t::f` share memory"
@@ -304,16 +306,16 @@ class Twice:
 def test_a_second_call_leaves_the_first_alone(declare, name, code, fact):
     decl, point = declare("plus_one")
     expectation = expect(decl, point)
-    assert check_kernel(decl, "k", getattr(Twice(), name), "CPU", expectation) == ()
+    assert check_kernel(decl, KERNEL, getattr(Twice(), name), expectation) == ()
     with pytest.raises(KernelError) as caught:
-        check_kernel(decl, "k", getattr(Twice(), name), "CPU", expectation, twice=True)
+        check_kernel(decl, KERNEL, getattr(Twice(), name), expectation, twice=True)
     assert caught.value.code == code
     assert fact in caught.value.diagnostics[0].message
 
 
 def test_a_second_call_is_as_right_as_the_first(declare):
     decl, point = declare("plus_one")
-    (finding,) = check_kernel(decl, "k", Twice().is_right_once, "CPU", expect(decl, point), twice=True)
+    (finding,) = check_kernel(decl, KERNEL, Twice().is_right_once, expect(decl, point), twice=True)
     assert finding.code == "C10E504"
     assert finding.notes[-1] == "only in the second call with the same contents"
 
@@ -348,22 +350,22 @@ def test_kernels_work_on_copies_so_that_one_cannot_spoil_the_next(declare):
     decl, point = declare("plus_one")
     expectation = expect(decl, point)
     with pytest.raises(KernelError):
-        check_kernel(decl, "k", write(5), "CPU", expectation)
-    assert check_kernel(decl, "k", lambda x: x + 1, "CPU", expectation) == ()
+        check_kernel(decl, KERNEL, write(5), expectation)
+    assert check_kernel(decl, KERNEL, lambda x: x + 1, expectation) == ()
 
 
 def test_without_a_reference_only_the_call_itself_is_checked(facts, declare):
     assert facts("", lambda x: x + 7) == []
     decl, point = declare("")
     with pytest.raises(KernelError) as caught:
-        check_kernel(decl, "k", lambda x: None, "CPU", expect(decl, point))
+        check_kernel(decl, KERNEL, lambda x: None, expect(decl, point))
     assert caught.value.code == "C10E502"
 
 
 def test_a_kernel_that_raises_is_told_with_its_case_and_its_cause(declare):
     decl, point = declare("plus_one")
     with pytest.raises(KernelError) as caught:
-        check_kernel(decl, "k", lambda x: 1 / 0, "CPU", expect(decl, point))
+        check_kernel(decl, KERNEL, lambda x: 1 / 0, expect(decl, point))
     assert caught.value.code == "C10E501"
     assert caught.value.diagnostics[0].notes[-1] == "in case s/float32"
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -393,7 +395,12 @@ def test_a_reference_that_is_not_there_is_found(declare):
 def test_a_key_without_a_device_is_refused(declare):
     decl, point = declare("plus_one")
     with pytest.raises(DispatchError) as caught:
-        check_kernel(decl, "k", lambda x: x + 1, "XLA", expect(decl, point))
+        check_kernel(
+            decl,
+            SimpleNamespace(name="k", dispatch_key="XLA", arrays=""),
+            lambda x: x + 1,
+            expect(decl, point),
+        )
     assert caught.value.code == "C10E607"
 
 
