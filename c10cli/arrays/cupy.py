@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,11 +33,10 @@ class _Cupy(Library):
     def contents(self, tensor: Any) -> tuple[object, ...]:
         return stored_contents(tensor.get()) if hasattr(tensor, "toarray") else super().contents(tensor)
 
-    def synchronizer(self, key: DispatchKey) -> Callable[[], object]:
+    def synchronizer(self, key: DispatchKey) -> Any:
         import cupy
 
-        wait: Callable[[], object] = cupy.cuda.runtime.deviceSynchronize
-        return wait
+        return cupy.cuda.runtime.deviceSynchronize
 
 
 LIBRARY = _Cupy("cupy", {"ndarray": _key, "_spbase": _sparse_key, "spmatrix": _sparse_key})

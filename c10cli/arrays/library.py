@@ -13,17 +13,15 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from c10cli.arrays.keys import KEY_OF_DEVICE, DispatchKey
 from c10cli.errors import ArgumentError, Diagnostic
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
-    Array = npt.NDArray[Any]
-
+Array: TypeAlias = "npt.NDArray[Any]"
 # A type's dispatch key, or the function of a value that gives it.
 Resolution = DispatchKey | Callable[[Any], DispatchKey]
 
@@ -96,10 +94,9 @@ class Library:
         """An array over the stored elements of *tensor*, which is in host memory, to be located, not read."""
         return self.read(tensor)
 
-    def write(self, tensor: Any, contents: Any) -> bool:
-        """Put *contents*, a tensor like it, into *tensor*, in place; False where that is not possible."""
+    def write(self, tensor: Any, contents: Any) -> None:
+        """Put *contents*, a tensor like it, into *tensor*, in place; it may raise anything."""
         tensor[...] = contents
-        return True
 
     def synchronizer(self, key: DispatchKey) -> Callable[[], object] | None:
         """What waits until the device of *key* has done all it was asked to; None for the CPU."""
@@ -186,7 +183,7 @@ def no_key_of_device(value: object, device: object) -> ArgumentError:
     )
 
 
-def contents_of_array(array: np.ndarray[Any, Any]) -> tuple[object, ...]:
+def contents_of_array(array: Array) -> tuple[object, ...]:
     """Dtype, shape and bytes, so that nan is nan, and -0.0 is not 0.0."""
     stored = array
     if 0 in array.strides:  # the same elements over and over

@@ -6,8 +6,7 @@ from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.library import library_for
-from c10cli.arrays.tensor_types import is_tensor, key_of, tensors_of
-from c10cli.errors import ArgumentError
+from c10cli.arrays.tensor_types import is_tensor, placed_key, tensors_of
 
 _CONSTANT = (bool, int, float, complex, str, bytes)
 
@@ -38,14 +37,6 @@ def share_memory(left: Any, right: Any) -> bool:
     Two that nobody can write to never do: what is done to one is never seen in the other.
     """
     return any(_overlap(one, other) for one in tensors_of(left) for other in tensors_of(right))
-
-
-def placed_key(tensor: Any) -> DispatchKey | None:
-    """The key of *tensor*; None also where it has none yet, as in a trace of jax."""
-    try:
-        return key_of(tensor)
-    except ArgumentError:
-        return None
 
 
 def _owns_memory(tensor: Any) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.library import Library
 
@@ -13,11 +11,6 @@ from c10cli.arrays.library import Library
 class _Numpy(Library):
     def make(self, array: Any, key: DispatchKey) -> Any:
         return array
-
-    def write(self, tensor: Any, contents: Any) -> bool:
-        if tensor.flags.writeable:
-            np.copyto(tensor, contents)
-        return bool(tensor.flags.writeable)
 
 
 LIBRARY = _Numpy("numpy", {"ndarray": DispatchKey.CPU})

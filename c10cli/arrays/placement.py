@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from c10cli.arrays.devices import Device, device_of
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.library import library_for, load_library
+from c10cli.arrays.library import Array, library_for, load_library
 from c10cli.arrays.tensor_types import key_of
 from c10cli.describe import describe, error_text
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError
-
-if TYPE_CHECKING:
-    from c10cli.arrays.library import Array
 
 
 def place(array: Array, dispatch_key: DispatchKey | str, library: str = "") -> Any:
@@ -91,4 +88,9 @@ def overwrite(tensor: Any, array: Array) -> bool:
     library, key = library_for(tensor), key_of(tensor)
     if key is None or key.dense is not key or library.is_immutable:
         return False
-    return library.write(tensor, place(array, key, library.name))
+    contents = place(array, key, library.name)
+    try:
+        library.write(tensor, contents)
+    except Exception:  # noqa: BLE001 - of a tensor that is read-only, or whatever its own code raises
+        return False
+    return True

@@ -13,7 +13,7 @@ from typing import Any
 from c10cli.arrays.keys import DispatchKey, unknown_key
 from c10cli.arrays.library import Resolution, find_type
 from c10cli.describe import callable_name, describe
-from c10cli.errors import Diagnostic, DispatchError, RegistrationError
+from c10cli.errors import ArgumentError, Diagnostic, DispatchError, RegistrationError
 
 _taught: dict[type, Resolution] = {}
 _listeners: list[Callable[[], None]] = []
@@ -88,6 +88,14 @@ def key_of(value: object) -> DispatchKey | None:
     if resolution is None or isinstance(resolution, DispatchKey):
         return resolution
     return resolution(value)
+
+
+def placed_key(tensor: Any) -> DispatchKey | None:
+    """The key of *tensor*; None also where it has none yet, as in a trace of jax."""
+    try:
+        return key_of(tensor)
+    except ArgumentError:
+        return None
 
 
 def is_tensor(value: object) -> bool:

@@ -34,7 +34,7 @@ def _key(value: Any) -> DispatchKey:
 
 class _Torch(Library):
     def make(self, array: Any, key: DispatchKey) -> Any:
-        tensor = as_torch(array)
+        tensor = _on_the_cpu(array)
         if key is DispatchKey.CUDA:
             return tensor.cuda()
         return tensor.to_sparse() if key is DispatchKey.SparseCPU else tensor
@@ -79,17 +79,15 @@ class _Torch(Library):
         memory = (ctypes.c_char * span).from_address(tensor.data_ptr())
         return np.ndarray(tuple(tensor.shape), f"V{size}", memory, strides=tuple(strides))
 
-    def write(self, tensor: Any, contents: Any) -> bool:
+    def write(self, tensor: Any, contents: Any) -> None:
         tensor.copy_(contents)
-        return True
 
-    def synchronizer(self, key: DispatchKey) -> Callable[[], object] | None:
+    def synchronizer(self, key: DispatchKey) -> Any:
         if key is not DispatchKey.CUDA:
             return None
         import torch
 
-        wait: Callable[[], object] = torch.cuda.synchronize
-        return wait
+        return torch.cuda.synchronize
 
     def adapted(self, schema: FunctionSchema, function: Callable[..., Any]) -> Callable[..., Any]:
         """*function*, given torch's dtypes, layouts and memory formats for the words of *schema*."""
@@ -107,12 +105,8 @@ class _Torch(Library):
         return call
 
 
-def as_torch(array: npt.NDArray[Any]) -> Any:
-    """*array* as a torch tensor in host memory, of the same memory where torch can have that.
-
-    Raises:
-        ArgumentError: C10E405, torch has no such dtype.
-    """
+def _on_the_cpu(array: npt.NDArray[Any]) -> Any:
+    """*array* as a tensor, of the same memory where torch can have that."""
     import torch
 
     # Not ascontiguousarray, which makes one axis of none; torch warns of what it could not write.

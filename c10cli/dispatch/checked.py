@@ -11,7 +11,7 @@ from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.memory import contents_of, share_memory
-from c10cli.arrays.tensor_types import is_tensor, key_of, tensors_of
+from c10cli.arrays.tensor_types import is_tensor, placed_key, tensors_of
 from c10cli.describe import describe, describe_error
 from c10cli.dispatch.calling import call_error, returned_values
 from c10cli.dispatch.generated import Function
@@ -110,15 +110,8 @@ def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
 
 def _keys(value: Any) -> set[DispatchKey]:
     """The keys of its tensors; one may have none, as in a trace of jax: another one may choose the kernel."""
-    keys = map(_key_of, () if type(value) in _PLAIN else tensors_of(value))
+    keys = map(placed_key, () if type(value) in _PLAIN else tensors_of(value))
     return {key for key in keys if key is not None}
-
-
-def _key_of(tensor: Any) -> DispatchKey | None:
-    try:
-        return key_of(tensor)
-    except ArgumentError:
-        return None
 
 
 def _contents(schema: FunctionSchema, values: Sequence[Any]) -> list[Any]:

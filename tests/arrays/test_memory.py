@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from c10cli.arrays.memory import contents_of, placed_key, share_memory
-from c10cli.arrays.tensor_types import register_tensor_type
+from c10cli.arrays.memory import contents_of, share_memory
+from c10cli.arrays.tensor_types import placed_key, register_tensor_type
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from c10cli import ArgumentError, DispatchError
 from c10cli.arrays import placement
 from c10cli.arrays.devices import Device, device_of
 from c10cli.arrays.library import load_library
-from c10cli.arrays.placement import place, to_numpy
+from c10cli.arrays.placement import overwrite, place, to_numpy
 
 
 def test_on_the_cpu_an_array_stays_itself():
@@ -418,3 +418,19 @@ def test_a_subclass_of_numpys_array_comes_as_the_array_below_it():
         assert type(plain) is np.ndarray
         assert plain.ravel().tolist() == [0, 1, 2]
         assert np.shares_memory(plain, x) or isinstance(subclass, np.ma.MaskedArray)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_a_tensor_gets_other_contents_in_place(needs, library):
+    needs(library)
+    tensor = place(np.zeros(2, np.float32), "CPU", library)
+    assert overwrite(tensor, np.array([1, 2], np.float32))
+    assert tensor.tolist() == [1, 2]
+
+
+def test_what_nobody_can_write_to_keeps_its_contents(needs, jax):
+    fixed = np.zeros(2)
+    fixed.flags.writeable = False
+    sparse = needs("scipy.sparse").eye_array(2)
+    for tensor in (fixed, place(np.zeros(2, np.float32), "CPU", "jax"), sparse, object()):
+        assert not overwrite(tensor, np.ones(2))
