@@ -22,8 +22,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:  # `as` makes them public to type checkers
     from c10cli.arrays.keys import DispatchKey as DispatchKey
     from c10cli.arrays.tensor_types import key_of as key_of, register_tensor_type as register_tensor_type
-    from c10cli.diff.change import SchemaChange as SchemaChange
-    from c10cli.diff.schemas import compare_schemas as compare_schemas
+    from c10cli.diff.schemas import SchemaChange as SchemaChange, compare_schemas as compare_schemas
     from c10cli.dispatch.dispatch_table import DispatchTable as DispatchTable
     from c10cli.dispatch.dispatcher import (
         Dispatcher as Dispatcher,
@@ -72,8 +71,7 @@ if TYPE_CHECKING:  # `as` makes them public to type checkers
 _HOMES = {
     "c10cli.arrays.keys": "DispatchKey",
     "c10cli.arrays.tensor_types": "key_of register_tensor_type",
-    "c10cli.diff.change": "SchemaChange",
-    "c10cli.diff.schemas": "compare_schemas",
+    "c10cli.diff.schemas": "SchemaChange compare_schemas",
     "c10cli.dispatch.dispatch_table": "DispatchTable",
     "c10cli.dispatch.dispatcher": "Dispatcher KernelRegistrar OperatorHandle",
     "c10cli.dispatch.kernel": "BoxedKernel KernelCache OpKernel",

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
-from c10cli.diff.change import SchemaChange
-from c10cli.diff.schemas import compare_schemas
+from c10cli.diff.schemas import SchemaChange, compare_schemas
 from c10cli.diff.sides import DeclaredOperator, Side
 from c10cli.errors import Span
 from c10cli.manifest.declarations import Waiver
@@ -94,14 +93,14 @@ def _waived(change: OperatorChange, waivers: Iterable[Waiver], today: date) -> O
 
 def _added(name: str, operator: DeclaredOperator) -> OperatorChange:
     why = "nobody calls it yet, and the old side does not have it"
-    change = SchemaChange("operator-added", "the operator", f"`{name}` is added", True, False, why)
+    change = SchemaChange("operator-added", f"`{name}` is added", True, False, why, "", "the operator")
     return OperatorChange(name, change, None, operator.span(), new_text=str(operator.schema))
 
 
 def _removed(name: str, operator: DeclaredOperator) -> OperatorChange:
     why, todo = "calls of it find no operator", "keep it until its callers have moved to another"
     message = f"`{name}` is removed"
-    change = SchemaChange(OPERATOR_REMOVED, "the operator", message, False, True, why, todo, subject=name)
+    change = SchemaChange(OPERATOR_REMOVED, message, False, True, why, todo, "the operator", name)
     return OperatorChange(name, change, operator.span(), None, old_text=str(operator.schema))
 
 
@@ -113,13 +112,12 @@ def _compared(name: str, old: DeclaredOperator, new: DeclaredOperator) -> Iterat
     for key in [key for key in old.kernels if key not in new.kernels]:
         message, why = f"no kernel is left for `{key}`", f"calls with tensors of `{key}` find no kernel"
         todo = f"keep a `{key}` kernel until its callers have moved"
-        where = f"the `{key}` kernels"
-        change = SchemaChange(KERNEL_REMOVED, where, message, False, True, why, todo, subject=key)
+        change = SchemaChange(KERNEL_REMOVED, message, False, True, why, todo, f"the `{key}` kernels", key)
         yield OperatorChange(name, change, old.kernels[key], new.span(), old_text=key)
     for key in [key for key in new.kernels if key not in old.kernels]:
         message = f"there is a kernel for `{key}` now"
         why = f"calls with tensors of `{key}` found no kernel on the old side"
-        change = SchemaChange("kernel-added", f"the `{key}` kernels", message, True, False, why, subject=key)
+        change = SchemaChange("kernel-added", message, True, False, why, "", f"the `{key}` kernels", key)
         yield OperatorChange(name, change, old.span(), new.kernels[key], new_text=key)
 
 

@@ -19,15 +19,40 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from c10cli.diff.change import SchemaChange
-from c10cli.diff.subtype import is_subtype, plain_alias, plain_type
-from c10cli.schema.model import Argument, FunctionSchema
-from c10cli.schema.types import ListType, Type
+from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
+from c10cli.schema.types import INT, SYM_INT, ListType, Type, is_subtype, substitute
 
 _OVERLOAD: Final = "declare the new schema as another overload, and keep this one"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """One change between two schemas of an operator.
+
+    Args:
+        what: the kind, one of `c10cli.schema.model.CHANGE_KINDS`.
+        backward: whether calls written for the old schema go on to work.
+        forward: whether calls written for the new schema work with the old one.
+        todo: what to do instead, where callers break.
+        where: what has changed, such as ``argument 1 `alpha```.
+        subject: the argument's or return's name; empty where it has none.
+        old_span: its place in the text of the old schema.
+        new_span: its place in the text of the new schema.
+    """
+
+    what: str
+    message: str
+    backward: bool
+    forward: bool
+    why: str
+    todo: str = ""
+    where: str = ""
+    subject: str = ""
+    old_span: tuple[int, int] | None = None
+    new_span: tuple[int, int] | None = None
 
 
 def compare_schemas(old: FunctionSchema, new: FunctionSchema) -> tuple[SchemaChange, ...]:
@@ -48,7 +73,7 @@ def _compare_heads(old: FunctionSchema, new: FunctionSchema) -> Iterator[SchemaC
     if old.name != new.name:
         message, why = f"`{old.name}` is now called `{new.name}`", "calls look the operator up by its name"
         todo = f"keep `{old.name}` beside the new operator"
-        yield SchemaChange("name", "the name", message, False, False, why, todo)
+        yield _break("name", message, why, todo, "the name")
     for where, was, now in (
         ("the arguments", old.is_vararg, new.is_vararg),
         ("the returns", old.is_varret, new.is_varret),
@@ -56,7 +81,7 @@ def _compare_heads(old: FunctionSchema, new: FunctionSchema) -> Iterator[SchemaC
         if was != now:
             message = f"{where} {'now' if now else 'no longer'} end in `...`"
             why = f"`...` says that the number of {where.removeprefix('the ')} is open"
-            yield SchemaChange("vararg", where, message, False, False, why, _OVERLOAD)
+            yield _break("vararg", message, why, _OVERLOAD, where)
 
 
 class _Arguments:
@@ -116,19 +141,17 @@ class _Arguments:
             found.append(_break("argument-renamed", f"`{old.name}` is now called `{new.name}`", why, todo))
         if moved:
             message = f"`{new.name}` was argument {i} and is now argument {j}"
-            why = "calls pass it by its place"
-            if new.kwarg_only:
-                why = "stacks and stored calls hold all arguments in schema order"
+            stored = "stacks and stored calls hold all arguments in schema order"
+            why = stored if new.kwarg_only else "calls pass it by its place"
             found.append(_break("argument-moved", message, why, "keep the order of the arguments"))
         if old.kwarg_only != new.kwarg_only:
-            found.append(
-                _keyword_only(new, changes_part=_place(i, self.old_out)[0] != _place(j, self.new_out)[0])
-            )
+            changes_part = _place(i, self.old_out)[0] != _place(j, self.new_out)[0]
+            found.append(_keyword_only(new, changes_part=changes_part))
         # `repr`, because 1, 1.0 and True are three defaults.
         if (old.has_default, repr(old.default)) != (new.has_default, repr(new.default)):
             found.append(_changed_default(old, new))
         for change in found:
-            yield self._placed(change, i, j)
+            yield _at(change, f"argument {j}", old, new)
 
     def _added(self, j: int) -> SchemaChange:
         argument = self.new.arguments[j]
@@ -146,8 +169,7 @@ class _Arguments:
             todo = "add it behind the last argument" + ("" if has_default else ", with a default")
         elif has_default:
             why = f"calls that do not pass `{name}` get its default"
-            if not forward:
-                why += "; the old schema cannot leave out such a default from a stored call"
+            why += "" if forward else "; the old schema cannot leave out such a default from a stored call"
         else:
             why, todo = f"calls do not pass `{name}`, which has no default", f"give `{name}` a default"
             if is_out:
@@ -155,10 +177,8 @@ class _Arguments:
                 why += (
                     "; torch counts what is added behind the other arguments of an out overload as compatible"
                 )
-        message = f"`{argument}` is added"
-        return self._placed(
-            SchemaChange("argument-added", "", message, backward, forward, why, todo), None, j
-        )
+        change = SchemaChange("argument-added", f"`{argument}` is added", backward, forward, why, todo)
+        return _at(change, f"argument {j}", None, argument)
 
     def _removed(self, i: int) -> SchemaChange:
         argument = self.old.arguments[i]
@@ -171,13 +191,8 @@ class _Arguments:
             )
         message, todo = f"`{argument}` is removed", f"keep it, or {_OVERLOAD}"
         forward = was_last and argument.has_default
-        return self._placed(SchemaChange("argument-removed", "", message, False, forward, why, todo), i, None)
-
-    def _placed(self, change: SchemaChange, i: int | None, j: int | None) -> SchemaChange:
-        """*change* of old argument *i* to new argument *j*."""
-        was = None if i is None else self.old.arguments[i]
-        now = None if j is None else self.new.arguments[j]
-        return _at(change, f"argument {i if j is None else j}", self.old, was, self.new, now)
+        change = SchemaChange("argument-removed", message, False, forward, why, todo)
+        return _at(change, f"argument {i}", argument, None)
 
 
 def _place(index: int, first_out: int) -> tuple[bool, int]:
@@ -185,9 +200,9 @@ def _place(index: int, first_out: int) -> tuple[bool, int]:
     return index >= first_out, index - first_out if index >= first_out else index
 
 
-def _break(what: str, message: str, why: str, todo: str) -> SchemaChange:
-    """What breaks callers both ways; its place is added later."""
-    return SchemaChange(what, "", message, False, False, why, todo)
+def _break(what: str, message: str, why: str, todo: str, where: str = "") -> SchemaChange:
+    """What breaks callers both ways."""
+    return SchemaChange(what, message, False, False, why, todo, where)
 
 
 def _keyword_only(new: Argument, *, changes_part: bool) -> SchemaChange:
@@ -199,7 +214,7 @@ def _keyword_only(new: Argument, *, changes_part: bool) -> SchemaChange:
     if changes_part:
         why = "stored calls hold the out arguments apart from the others"
         return _break(what, message, why, "leave it behind `*`")
-    return SchemaChange(what, "", message, True, True, "what was passed by keyword still can be")
+    return SchemaChange(what, message, True, True, "what was passed by keyword still can be")
 
 
 def _changed_default(old: Argument, new: Argument) -> SchemaChange:
@@ -207,7 +222,7 @@ def _changed_default(old: Argument, new: Argument) -> SchemaChange:
     if not old.has_default:
         message = f"`{new.name}` gets the default `{now}`"
         why = "calls pass it anyway; the old schema needs it, and new calls may leave it out"
-        return SchemaChange("argument-default", "", message, True, False, why)
+        return SchemaChange("argument-default", message, True, False, why)
     message = f"`{new.name}` loses its default `{was}`"
     why = "calls that leave it out are refused"
     if new.has_default:
@@ -220,11 +235,11 @@ def _compare_returns(old: FunctionSchema, new: FunctionSchema) -> Iterator[Schem
     if len(old.returns) != len(new.returns):
         message = f"there are {len(new.returns)} returns, and were {len(old.returns)}"
         why = "callers unpack as many results as there were"
-        yield replace(_break("return-count", message, why, _OVERLOAD), where="the returns")
+        yield _break("return-count", message, why, _OVERLOAD, "the returns")
         return
     for i, (was, now) in enumerate(zip(old.returns, new.returns, strict=True)):
         for change in (*_compare_values("return", was, now), *_compare_return_names(was, now)):
-            yield _at(change, f"return {i}", old, was, new, now)
+            yield _at(change, f"return {i}", was, now)
 
 
 def _compare_return_names(old: Argument, new: Argument) -> Iterator[SchemaChange]:
@@ -234,7 +249,7 @@ def _compare_return_names(old: Argument, new: Argument) -> Iterator[SchemaChange
     message = f"{was} is now called `{new.name}`" if new.name else f"{was} has lost its name"
     why = "results are taken apart by name or by place, and are no longer the same kind of value"
     todo = f"keep the name `{old.name}`" if old.name else "leave it without a name"
-    yield SchemaChange("return-name", "", message, False, not new.name, why, todo)
+    yield SchemaChange("return-name", message, False, not new.name, why, todo)
 
 
 def _compare_values(kind: str, old: Argument, new: Argument) -> Iterator[SchemaChange]:
@@ -268,7 +283,7 @@ def _changed_type(kind: str, old: Type, new: Type) -> SchemaChange:
     if kind == "return" and not forward:
         why += "; torch does not look at returns here and calls every such change forward compatible"
     todo = "" if backward else f"keep `{old}`, or {_OVERLOAD}"
-    return SchemaChange(f"{kind}-type", "", message, backward, forward, why, todo)
+    return SchemaChange(f"{kind}-type", message, backward, forward, why, todo)
 
 
 def _first_out(schema: FunctionSchema) -> int:
@@ -295,20 +310,22 @@ def _out_of_order(pairs: dict[int, int]) -> set[int]:
     return set(pairs) - kept
 
 
-def _at(
-    change: SchemaChange,
-    where: str,
-    old: FunctionSchema,
-    was: Argument | None,
-    new: FunctionSchema,
-    now: Argument | None,
-) -> SchemaChange:
+def _at(change: SchemaChange, where: str, was: Argument | None, now: Argument | None) -> SchemaChange:
     """*change* with its place in words and in both texts."""
     names = [value.name for value in (was, now) if value is not None and value.name]
-    return replace(
-        change,
-        where=f"{where} `{names[-1]}`" if names else where,
-        subject=names[0] if names else "",
-        old_span=was.span if was is not None and old.text else None,
-        new_span=now.span if now is not None and new.text else None,
-    )
+    old_span, new_span = (None if value is None or not value.marks[3] else value.span for value in (was, now))
+    where, subject = (f"{where} `{names[-1]}`", names[0]) if names else (where, "")
+    return replace(change, where=where, subject=subject, old_span=old_span, new_span=new_span)
+
+
+def plain_type(t: Type) -> Type:
+    """*t* with ``int`` for ``SymInt``, which takes the same values."""
+    return substitute(t, {SYM_INT: INT})
+
+
+def plain_alias(alias: AliasInfo | None) -> AliasInfo | None:
+    """*alias* without the numbers of sets that were never named, which count all of a schema's."""
+    if alias is None:
+        return None
+    before, after = (tuple("$" if s[0] == "$" else s for s in sets) for sets in (alias.before, alias.after))
+    return AliasInfo(before, after, alias.is_write, plain_alias(alias.element))

@@ -38,17 +38,8 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeGuard
 
 from c10cli.describe import describe
-from c10cli.schema.types import (
-    BaseType,
-    DictType,
-    ListType,
-    OptionalType,
-    TupleType,
-    Type,
-    UnionType,
-    VarType,
-)
-from c10cli.schema.words import DEVICE_NAME, LAYOUTS, MEMORY_FORMATS, SCALAR_TYPES
+from c10cli.schema import types
+from c10cli.schema.types import BaseType, CompoundType, ListType, OptionalType, Type, VarType
 
 IsTensor = Callable[[object], bool]
 
@@ -151,28 +142,33 @@ def convert(value: object, t: Type, is_tensor: IsTensor) -> object:
 
 
 def _convert_rare(value: object, t: Type, is_tensor: IsTensor) -> object:
-    if isinstance(t, TupleType):
-        if not isinstance(value, (tuple, list)) or len(value) != len(t.elements):
-            raise Mismatch(value, str(t))
-        pairs = enumerate(zip(value, t.elements, strict=True))
-        return tuple(_inner(item, element, is_tensor, f"item {i}") for i, (item, element) in pairs)
-    if isinstance(t, DictType):
+    if not isinstance(t, CompoundType):
+        return value if isinstance(t, VarType) else _opaque(value, str(t))
+    if t.head == "Union":
+        return _convert_union(value, t, is_tensor)
+    if t.head == "Dict":
         if not isinstance(value, dict):
             raise Mismatch(value, str(t))
+        key_type, item_type = t.parts
         return {
-            _inner(key, t.key, is_tensor, "a key"): _inner(
-                item, t.value, is_tensor, f"the value of {describe(key)}"
+            _inner(key, key_type, is_tensor, "a key"): _inner(
+                item, item_type, is_tensor, f"the value of {describe(key)}"
             )
             for key, item in value.items()
         }
-    if isinstance(t, UnionType):
-        return _convert_union(value, t, is_tensor)
-    return value if isinstance(t, VarType) else _opaque(value, str(t))
+    if t.head:
+        return _opaque(value, str(t))
+    if not isinstance(value, (tuple, list)) or len(value) != len(t.parts):
+        raise Mismatch(value, str(t))
+    return tuple(
+        _inner(item, part, is_tensor, f"item {i}")
+        for i, (item, part) in enumerate(zip(value, t.parts, strict=True))
+    )
 
 
-def _convert_union(value: object, t: UnionType, is_tensor: IsTensor) -> object:
+def _convert_union(value: object, t: CompoundType, is_tensor: IsTensor) -> object:
     fits: list[object] = []
-    for member in t.members:
+    for member in t.parts:
         try:
             fits.append(convert(value, member, is_tensor))
         except Mismatch:
@@ -275,8 +271,8 @@ def _scalar(value: object, name: str) -> bool | int | float | complex:
 
 
 def _scalar_type(value: object, name: str) -> object:
-    if isinstance(value, str) and value in SCALAR_TYPES:
-        return SCALAR_TYPES[value]
+    if isinstance(value, str) and value in types.SCALAR_TYPES:
+        return types.SCALAR_TYPES[value]
     is_dtype = isinstance(value, type) or "dtype" in type(value).__name__.lower()
     if is_dtype or _is_object_of_a_library(value):
         return value
@@ -284,14 +280,14 @@ def _scalar_type(value: object, name: str) -> object:
 
 
 def _layout(value: object, name: str) -> object:
-    words = LAYOUTS if name == "Layout" else MEMORY_FORMATS
+    words = types.NUMBERED[BaseType(name)]
     if _is_object_of_a_library(value) or (isinstance(value, str) and value in words):
         return value
     raise Mismatch(value, f"{name}, one of {', '.join(map(repr, words))}")
 
 
 def _device(value: object, name: str) -> object:
-    if _is_object_of_a_library(value) or (isinstance(value, str) and DEVICE_NAME.fullmatch(value)):
+    if _is_object_of_a_library(value) or (isinstance(value, str) and types.DEVICE_NAME.fullmatch(value)):
         return value
     raise Mismatch(value, f"{name}, such as 'cpu' or 'cuda:0'")
 
@@ -312,20 +308,10 @@ def _opaque(value: object, name: str) -> object:
 
 
 _BASE: Final[dict[str, Callable[[object, str], object]]] = {
-    "int": _int,
-    "SymInt": _int,
-    "float": _float,
-    "complex": _complex,
-    "bool": _bool,
-    "SymBool": _bool,
-    "str": _str,
-    "Scalar": _scalar,
-    "ScalarType": _scalar_type,
-    "Layout": _layout,
-    "MemoryFormat": _layout,
-    "Device": _device,
-    "Any": _any,
-    "AnyClassType": _any,
-    "AnyEnumType": _any,
-    "NoneType": _none,
+    **dict.fromkeys(("int", "SymInt"), _int),
+    **dict.fromkeys(("bool", "SymBool"), _bool),
+    **dict.fromkeys(("Layout", "MemoryFormat"), _layout),
+    **dict.fromkeys(("Any", "AnyClassType", "AnyEnumType"), _any),
+    **{"float": _float, "complex": _complex, "str": _str, "Scalar": _scalar, "ScalarType": _scalar_type},
+    **{"Device": _device, "NoneType": _none},
 }

@@ -20,30 +20,12 @@ from c10cli.errors import Diagnostic, SchemaError, did_you_mean
 from c10cli.schema.convert import Mismatch, convert
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_name, parse_schema
-from c10cli.schema.types import (
-    ANY,
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INT,
-    SCALAR,
-    STR,
-    TENSOR,
-    ListType,
-    OptionalType,
-    TupleType,
-    Type,
-    optional,
-)
+from c10cli.schema.types import BASE_TYPES, TENSOR, CompoundType, ListType, OptionalType, Type, optional
 
-_PLAIN: Final[tuple[tuple[object, Type], ...]] = (
-    (int, INT),
-    (float, FLOAT),
-    (bool, BOOL),
-    (str, STR),
-    (complex, COMPLEX),
-    (numbers.Number, SCALAR),
-    (Any, ANY),
+_PLAIN: Final = (
+    (numbers.Number, "Scalar"),
+    (Any, "Any"),
+    *((t, t.__name__) for t in (int, float, bool, str, complex)),
 )
 # Where a class is from and its name; those of subclasses have one of these among their bases.
 _TENSORS: Final = {
@@ -69,9 +51,9 @@ def type_of(annotation: object) -> Type:
     >>> [str(type_of(t)) for t in (int | None, list[float], tuple[int, str], tuple[bool, ...])]
     ['int?', 'float[]', '(int, str)', 'bool[]']
     """
-    for plain, t in _PLAIN:
+    for plain, name in _PLAIN:
         if annotation is plain:
-            return t
+            return BASE_TYPES[name]
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         inside = [arg for arg in args if arg is not type(None)]
@@ -80,7 +62,7 @@ def type_of(annotation: object) -> Type:
     if origin in (list, Sequence) or (origin is tuple and args[1:] == (Ellipsis,)):
         return ListType(type_of(args[0]))
     if origin is tuple:
-        return TupleType(tuple(map(type_of, args)))
+        return CompoundType("", tuple(map(type_of, args)))
     bases = getattr(origin or annotation, "__mro__", ())
     if any((b.__module__.partition(".")[0], b.__name__.rpartition(".")[2]) in _TENSORS for b in bases):
         return TENSOR
@@ -190,7 +172,7 @@ def _returns(annotation: object) -> tuple[Argument, ...]:
     if annotation is None or annotation is type(None):
         return ()
     t = _type(annotation, "the return")
-    return tuple(Argument("", part) for part in (t.elements if isinstance(t, TupleType) else (t,)))
+    return tuple(Argument("", part) for part in (t.parts if isinstance(t, CompoundType) else (t,)))
 
 
 def _mutated(arguments: list[Argument], mutates: Sequence[str]) -> tuple[Argument, ...]:

@@ -16,7 +16,7 @@ from c10cli.errors import ArgumentError, Diagnostic, SchemaError, did_you_mean
 from c10cli.schema.convert import IsTensor, Mismatch, convert_argument, looks_like_tensor, spelled
 from c10cli.schema.lexer import quote
 from c10cli.schema.torch_printer import NoSpelling, torch_default, torch_type
-from c10cli.schema.types import INT, LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
+from c10cli.schema.types import INT, NUMBERED, ListType, OptionalType, Type
 
 Dialect = Literal["strict", "torch"]
 _KINDS = """
@@ -345,7 +345,7 @@ def _render_default(value: object, t: Type, size: int | None) -> str:
 
 def _render_constant(value: object, t: Type) -> str:
     if isinstance(value, str):
-        return value if t in (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT) else quote(value)
+        return value if t in NUMBERED else quote(value)
     if isinstance(value, complex):
         # Only one part can be written; the parser never makes a value with two.
         return repr(value.real) if value.real else f"{value.imag!r}j"

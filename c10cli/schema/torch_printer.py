@@ -5,30 +5,14 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from c10cli.schema import types
 from c10cli.schema.lexer import quote
-from c10cli.schema.types import (
-    BOOL,
-    COMPLEX,
-    FLOAT,
-    INT,
-    LAYOUT,
-    MEMORY_FORMAT,
-    SCALAR_TYPE,
-    STR,
-    SYM_INT,
-    BaseType,
-    ListType,
-    OptionalType,
-    Type,
-    substitute,
-)
-from c10cli.schema.words import LAYOUTS, MEMORY_FORMATS, SCALAR_TYPE_NUMBERS
+from c10cli.schema.types import INT, BaseType, ListType, OptionalType, Type, substitute
 
 # Inside another type torch keeps what the value is made of, not what it was called.
-_STORED: dict[Type, Type] = dict.fromkeys((SYM_INT, SCALAR_TYPE, LAYOUT, MEMORY_FORMAT), INT)
-_LISTS = (INT, SYM_INT, FLOAT, COMPLEX, BOOL, SCALAR_TYPE, LAYOUT, MEMORY_FORMAT)
+_STORED: dict[Type, Type] = dict.fromkeys((types.SYM_INT, *types.NUMBERED), INT)
+_LISTS = (INT, types.SYM_INT, types.FLOAT, types.COMPLEX, types.BOOL, *types.NUMBERED)
 _SMALLEST_NORMAL: Final = 2.0**-1022
-_NUMBERS = {**SCALAR_TYPE_NUMBERS, **LAYOUTS, **MEMORY_FORMATS}
 
 
 class NoSpelling(Exception):
@@ -64,9 +48,9 @@ def torch_default(value: object, t: Type, size: int | None) -> str:
 
 def _constant(value: object, t: Type, size: int | None) -> str:
     if isinstance(value, str):
-        if t in (SCALAR_TYPE, LAYOUT, MEMORY_FORMAT):
-            return str(_NUMBERS[value])
-        return quote(value) if t == STR and size is None else value
+        if t in types.NUMBERED:
+            return str(types.NUMBERED[t][value])
+        return quote(value) if t == types.STR and size is None else value
     if isinstance(value, float):
         return _float(value)
     if isinstance(value, complex):

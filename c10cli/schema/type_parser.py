@@ -6,21 +6,10 @@ from collections.abc import Container
 from typing import Final, NoReturn
 
 from c10cli.errors import did_you_mean
+from c10cli.schema import types
 from c10cli.schema.lexer import END, KEYWORD, NUMBER, WORD, Lexer, clip
 from c10cli.schema.model import AliasInfo
-from c10cli.schema.types import (
-    BASE_TYPES,
-    NONE,
-    ClassType,
-    DictType,
-    GenericType,
-    ListType,
-    TupleType,
-    Type,
-    VarType,
-    optional,
-    union,
-)
+from c10cli.schema.types import BASE_TYPES, BaseType, CompoundType, ListType, Type, VarType
 
 # What keeps `str`, `hash` and `==` of a type far from Python's recursion
 # limit, whatever the text: brackets in brackets, and postfixes on one type.
@@ -93,10 +82,10 @@ class TypeParser:
         postfixes = 0
         while lexer.kind in ("[", "?"):
             if lexer.kind == "?":
-                if t == NONE:
+                if t == types.NONE:
                     message = "`NoneType?` says None twice"
                     lexer.fail("C10E204", message, start, lexer.end, help="write `NoneType`")
-                wrapped: Type = optional(t)
+                wrapped: Type = types.optional(t)
                 lexer.advance()
             else:
                 lexer.advance()
@@ -135,7 +124,7 @@ class TypeParser:
         if lexer.kind != "]":
             lexer.fail_here("C10E201", "`]` after the size of the list")
         t, alias = self._list(element, inner)
-        return (optional(t), alias) if lexer.take("?") else (t, alias)
+        return (types.optional(t), alias) if lexer.take("?") else (t, alias)
 
     def _base(self, depth: int) -> Annotated:
         lexer = self.lexer
@@ -147,7 +136,7 @@ class TypeParser:
                 return known, self._alias()
             return self._named(word, start, depth)
         if lexer.kind == "(":
-            return TupleType(tuple(self._members(depth))), None
+            return CompoundType("", tuple(self._members(depth))), None
         if lexer.kind is KEYWORD:
             lexer.fail("C10E201", f"expected a type, found the keyword `{word}`", start, lexer.end)
         return lexer.fail_here("C10E201", "a type")
@@ -172,7 +161,7 @@ class TypeParser:
         self._expect("(", f"`(` after `{word}`")
         element = self._inner(depth)
         self._expect(")", f"`)` to close `{word}(`")
-        return GenericType(word, element), None
+        return CompoundType(word, (element,)), None
 
     def _dict(self, depth: int) -> Annotated:
         lexer = self.lexer
@@ -185,13 +174,13 @@ class TypeParser:
         self._expect(",", "`,` and the type of the values of the Dict")
         value = self._inner(depth)
         self._expect(")", "`)` to close `Dict(`")
-        return DictType(key, value), self._alias()
+        return CompoundType("Dict", (key, value)), self._alias()
 
     def _union(self, start: int, depth: int) -> Annotated:
         lexer = self.lexer
         if lexer.kind != "(":
             lexer.fail_here("C10E201", "`(` after `Union`")
-        t = union(self._members(depth))
+        t = types.union(self._members(depth))
         if t is None:
             message = "a Union needs two different types"
             lexer.fail("C10E204", message, start, lexer.last_end, help="write the one type without `Union`")
@@ -237,7 +226,7 @@ class TypeParser:
         if name not in self.classes:
             message = f"custom class `{clip(name)}` is not registered"
             lexer.fail("C10E204", message, names[-1][1], lexer.last_end)
-        return ClassType(path)
+        return BaseType(path)
 
     def _dotted(self) -> list[tuple[str, int]]:
         """The names with dots between them that the lexer is at, and where each begins."""

@@ -1,7 +1,11 @@
-"""The types of a schema's arguments and returns, as frozen values that print as schema text."""
+"""The types of a schema's arguments and returns, as frozen values that print as schema text.
+
+With them, the words that stand for values of some: element types, layouts, memory formats, devices.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -21,13 +25,7 @@ class _Named(Type):
 
 
 class BaseType(_Named):
-    """A type with a name and nothing inside, such as ``Tensor`` or ``int``."""
-
-    __slots__ = ()
-
-
-class ClassType(_Named):
-    """A registered custom class, named by its whole path."""
+    """A type with nothing inside, such as ``Tensor``, or a custom class, named by its whole path."""
 
     __slots__ = ()
 
@@ -59,45 +57,14 @@ class OptionalType(Type):
 
 
 @dataclass(frozen=True, slots=True)
-class TupleType(Type):
-    """``(A, B)``: a fixed number of values, each of its own type."""
+class CompoundType(Type):
+    """``head(A, B)``: a Dict, Future, Await, RRef or Union (see `union`); without a head, a tuple."""
 
-    elements: tuple[Type, ...]
-
-    def __str__(self) -> str:
-        return f"({', '.join(map(str, self.elements))})"
-
-
-@dataclass(frozen=True, slots=True)
-class DictType(Type):
-    """``Dict(K, V)``."""
-
-    key: Type
-    value: Type
+    head: str
+    parts: tuple[Type, ...]
 
     def __str__(self) -> str:
-        return f"Dict({self.key}, {self.value})"
-
-
-@dataclass(frozen=True, slots=True)
-class UnionType(Type):
-    """``Union(A, B)``: flat, without repetitions, in a fixed order (see `union`)."""
-
-    members: tuple[Type, ...]
-
-    def __str__(self) -> str:
-        return f"Union({', '.join(map(str, self.members))})"
-
-
-@dataclass(frozen=True, slots=True)
-class GenericType(Type):
-    """``Future(T)``, ``Await(T)`` or ``RRef(T)``."""
-
-    base: str
-    element: Type
-
-    def __str__(self) -> str:
-        return f"{self.base}({self.element})"
+        return f"{self.head}({', '.join(map(str, self.parts))})"
 
 
 TENSOR: Final = BaseType("Tensor")
@@ -112,7 +79,6 @@ SCALAR_TYPE: Final = BaseType("ScalarType")
 LAYOUT: Final = BaseType("Layout")
 MEMORY_FORMAT: Final = BaseType("MemoryFormat")
 DEVICE: Final = BaseType("Device")
-GENERATOR: Final = BaseType("Generator")
 ANY: Final = BaseType("Any")
 NONE: Final = BaseType("NoneType")
 
@@ -129,6 +95,33 @@ BASE_TYPES: Final[dict[str, BaseType]] = {
     "DeviceIndex": INT,
     "None": NONE,
 }
+
+# In the order of torch's numbers, from 0.
+_SCALAR_TYPE_NAMES = """
+    uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8
+    qint32 bfloat16 quint4x2 quint2x4 bits1x8 bits2x4 bits4x2 bits8 bits16 float8_e5m2 float8_e4m3fn
+    float8_e5m2fnuz float8_e4m3fnuz uint16 uint32 uint64 uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2
+    int3 int4 int5 int6 int7 float8_e8m0fnu float4_e2m1fn_x2
+"""
+# By type, the words that stand for its values and the numbers that torch has for
+# them.  torch's parser reads no other layout or memory format.
+NUMBERED: Final[dict[Type, dict[str, int]]] = {
+    SCALAR_TYPE: {name: number for number, name in enumerate(_SCALAR_TYPE_NAMES.split())},
+    LAYOUT: {"strided": 0},
+    MEMORY_FORMAT: {"contiguous_format": 0},
+}
+_OTHER_NAMES = """
+    half=float16 float=float32 double=float64 bit=uint1 short=int16 int=int32 long=int64 chalf=complex32
+    cfloat=complex64 complex=complex64 cdouble=complex128
+"""
+# Every spelling of an element type, with the one that is printed.
+SCALAR_TYPES: Final[dict[str, str]] = {
+    **{name: name for name in NUMBERED[SCALAR_TYPE]},
+    **dict(pair.split("=") for pair in _OTHER_NAMES.split()),
+}
+
+# A device: what it is, and which one of several.
+DEVICE_NAME: Final = re.compile(r"[A-Za-z_]\w*(:\d+)?", re.ASCII)
 
 # In the order in which torch prints the members of a union.
 _UNION_HEADS = """
@@ -155,12 +148,12 @@ def union(members: list[Type]) -> Type | None:
     rest = [part for part in flat if part != NONE]
     if len(rest) == 1:
         return OptionalType(rest[0])
-    return UnionType(tuple(sorted(flat, key=_union_rank)))
+    return CompoundType("Union", tuple(sorted(flat, key=_union_rank)))
 
 
 def _union_parts(member: Type) -> tuple[Type, ...]:
-    if isinstance(member, UnionType):
-        return member.members
+    if isinstance(member, CompoundType) and member.head == "Union":
+        return member.parts
     if isinstance(member, OptionalType):
         return (*_union_parts(member.element), NONE)
     return (member,)
@@ -168,7 +161,7 @@ def _union_parts(member: Type) -> tuple[Type, ...]:
 
 def _union_rank(member: Type) -> tuple[int, str]:
     text = str(member)
-    head = "List" if isinstance(member, ListType) else text[:1] if text[0] == "(" else text.split("(")[0]
+    head = "List" if isinstance(member, ListType) else text.partition("(")[0] or "("
     return _UNION_ORDER.index(head) if head in _UNION_ORDER else len(_UNION_ORDER), text
 
 
@@ -176,15 +169,29 @@ def substitute(t: Type, others: Mapping[Type, Type]) -> Type:
     """*t* with what *others* has for the types without parts in it."""
     if isinstance(t, OptionalType | ListType):
         return type(t)(substitute(t.element, others))
-    if isinstance(t, GenericType):
-        return GenericType(t.base, substitute(t.element, others))
-    if isinstance(t, TupleType):
-        return TupleType(tuple(substitute(element, others) for element in t.elements))
-    if isinstance(t, UnionType):
-        return UnionType(tuple(dict.fromkeys(substitute(member, others) for member in t.members)))
-    if isinstance(t, DictType):
-        return DictType(substitute(t.key, others), substitute(t.value, others))
+    if isinstance(t, CompoundType):
+        parts = tuple(substitute(part, others) for part in t.parts)
+        return CompoundType(t.head, tuple(dict.fromkeys(parts)) if t.head == "Union" else parts)
     return others.get(t, t)
+
+
+def is_subtype(t: Type, other: Type) -> bool:
+    """Whether every value of type *t* is one of type *other*; lists, Dicts and RRefs must be the same.
+
+    >>> is_subtype(INT, SCALAR), is_subtype(INT, FLOAT), is_subtype(INT, OptionalType(INT))
+    (True, False, True)
+    """
+    if t == other or other == ANY:
+        return True
+    parts, others = _union_parts(t), _union_parts(other)
+    if len(parts) > 1:
+        return all(is_subtype(part, other) for part in parts)
+    if len(others) > 1:
+        return any(is_subtype(t, part) for part in others)
+    if isinstance(t, CompoundType) and isinstance(other, CompoundType):
+        alike = t.head == other.head in ("", "Future", "Await") and len(t.parts) == len(other.parts)
+        return alike and all(map(is_subtype, t.parts, other.parts))
+    return other == SCALAR and t in (INT, FLOAT, COMPLEX)
 
 
 def is_tensor(t: Type) -> bool:

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from c10cli.diff.schemas import compare_schemas
+from c10cli.diff.schemas import compare_schemas, plain_alias, plain_type
 from c10cli.errors import ArgumentError, SchemaError
-from c10cli.schema.model import CHANGE_KINDS, AliasInfo
+from c10cli.schema.model import CHANGE_KINDS, AliasInfo, Argument
 from c10cli.schema.parser import parse_schema
+from c10cli.schema.types import INT
 
 CASES = Path(__file__).parents[3] / "shared" / "cases" / "compat.jsonl"
 
@@ -192,7 +193,7 @@ def test_a_needed_out_argument_breaks_every_caller_though_torch_lets_it_pass(tor
 
 
 def test_a_schema_built_by_hand_has_changes_without_places():
-    old = replace(parse_schema("c10::f(int a) -> ()"), text="")
+    old = replace(parse_schema("c10::f() -> ()"), arguments=(Argument("a", INT),), text="")
     (change,) = compare_schemas(old, replace(old, arguments=()))
     assert (change.old_span, change.new_span) == (None, None)
 
@@ -363,3 +364,33 @@ def test_every_kind_of_change_is_in_the_table_of_kinds():
     kinds = {change.what for old, new in PAIRS for change in compared(old, new)}
     assert kinds <= set(CHANGE_KINDS)
     assert len(kinds) >= 12
+
+
+def argument(text):
+    (found,) = parse_schema(f"f({text} x) -> ()", "torch").arguments
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("SymInt", "int"),
+        ("SymInt[]?", "int[]?"),
+        ("(SymInt, str)", "(int, str)"),
+        ("Dict(str, SymInt)", "Dict(str, int)"),
+        ("Future(SymInt)", "Future(int)"),
+        ("Union(SymInt, str)", "Union(int, str)"),
+        ("SymBool", "SymBool"),
+    ],
+)
+def test_a_symbolic_int_is_an_int_wherever_it_stands(text, plain):
+    assert str(plain_type(argument(text).type)) == plain
+
+
+def test_sets_without_a_name_lose_their_number():
+    first, second = parse_schema("f(Tensor! x, Tensor! y) -> ()", "torch").arguments
+    assert first.alias != second.alias
+    assert plain_alias(first.alias) == plain_alias(second.alias)
+    assert plain_alias(None) is None
+    named = argument("Tensor(a!)[](b)").alias
+    assert plain_alias(named) == named

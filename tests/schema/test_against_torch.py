@@ -7,16 +7,7 @@ import pytest
 
 from c10cli.errors import SchemaError
 from c10cli.schema.parser import parse_schema
-from c10cli.schema.types import (
-    BaseType,
-    ClassType,
-    DictType,
-    GenericType,
-    ListType,
-    OptionalType,
-    TupleType,
-    VarType,
-)
+from c10cli.schema.types import BaseType, CompoundType, ListType, VarType
 
 CLASSES = re.compile(r"__torch__\.torch\.classes\.(\w+\.\w+)")
 
@@ -92,12 +83,12 @@ def spelled_by_torch(t, *, stored):
         if stored:
             words |= dict.fromkeys(("ScalarType", "Layout", "MemoryFormat"), "int")
         return words.get(t.name, t.name)
-    if isinstance(t, ClassType | VarType):
+    if isinstance(t, VarType):
         return t.name
-    heads = {ListType: "List", OptionalType: "Optional", TupleType: "Tuple", DictType: "Dict"}
-    head = t.base if isinstance(t, GenericType) else heads[type(t)]
-    parts = {TupleType: lambda: t.elements, DictType: lambda: (t.key, t.value)}
-    members = parts.get(type(t), lambda: (t.element,))()
+    if isinstance(t, CompoundType):
+        head, members = t.head or "Tuple", t.parts
+    else:
+        head, members = "List" if isinstance(t, ListType) else "Optional", (t.element,)
     return f"{head}[{', '.join(spelled_by_torch(m, stored=stored) for m in members)}]"
 
 
