@@ -197,8 +197,7 @@ def _read_list(lexer: Lexer, *, strict: bool) -> list[Constant]:
     items = [read_constant(lexer, strict=strict)]
     while lexer.take(","):
         items.append(read_constant(lexer, strict=strict))
-    if not lexer.take("]"):
-        lexer.fail_here("C10E205", "`,` or `]` in the list")
+    lexer.expect("]", "`,` or `]` in the list", "C10E205")
     return items
 
 

@@ -97,6 +97,11 @@ class Lexer:
         self.advance()
         return True
 
+    def expect(self, kind: str, what: str, code: str = "C10E201") -> None:
+        """Pass a token of *kind*, or raise: *what* must stand here."""
+        if not self.take(kind):
+            self.fail_here(code, what)
+
     def found(self) -> str:
         """The current token, in the words of a message."""
         if self.kind in (END, NEWLINE):

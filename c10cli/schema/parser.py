@@ -35,9 +35,8 @@ from c10cli.errors import SchemaError
 from c10cli.schema.defaults import read_default
 from c10cli.schema.lexer import END, KEYWORD, KEYWORDS, NEWLINE, WORD, Lexer, clip
 from c10cli.schema.model import AliasInfo, Argument, Dialect, FunctionSchema, OperatorName
-from c10cli.schema.rules import check_order, check_strict
 from c10cli.schema.type_parser import TypeParser
-from c10cli.schema.types import Type
+from c10cli.schema.types import ListType, Type
 
 
 def parse_schema(
@@ -88,8 +87,7 @@ def _read_name(lexer: Lexer) -> OperatorName:
     first = _read_part(lexer, "an operator name")
     namespace = ""
     if lexer.take(":"):
-        if not lexer.take(":"):
-            lexer.fail_here("C10E203", "`::` after the namespace")
+        lexer.expect(":", "`::` after the namespace", "C10E203")
         namespace, first = first, _read_part(lexer, f"an operator name after `{first}::`")
     overload = _read_part(lexer, "an overload name after `.`") if lexer.take(".") else ""
     return OperatorName(namespace, first, overload)
@@ -123,12 +121,11 @@ _TypePieces = tuple[Type, "AliasInfo | None", "int | None"]
 @lru_cache(4096)
 def _remembered_type(text: str, strict: bool) -> _TypePieces | None:
     """What a type means wherever it stands; None where that is not known, or it has a fault."""
-    lexer = Lexer(text)
-    parser = TypeParser(lexer, (), strict=strict)
+    parser = TypeParser(text, strict=strict)
     with suppress(SchemaError):
-        pieces = parser.read()
+        pieces = parser.read_type()
         parser.check_variables()
-        return pieces if lexer.kind is END and not parser.fresh and parser.dropped is None else None
+        return pieces if parser.kind is END and not parser.fresh and parser.dropped is None else None
     return None
 
 
@@ -145,49 +142,49 @@ def _remembered_default(text: str, t: Type, size: int | None, strict: bool) -> o
     return _UNKNOWN
 
 
-class _Parser:
+# Names to torch, but no names of a Python function's parameters.
+_PYTHON_ONLY: Final = {"async", "await", "except", "finally", "from", "lambda", "nonlocal", "try", "yield"}
+_PYTHON_ONLY.add("__debug__")
+    ["async", "await", "except", "finally", "from", "lambda", "nonlocal", "try", "yield", "__debug__"]
+)
+
+
+class _Parser(TypeParser):
     """The descent through one text."""
 
     def __init__(self, text: str, file: str, dialect: Dialect, known_classes: Container[str]) -> None:
-        self.lexer = Lexer(text, file)
+        super().__init__(text, file, known_classes, strict=dialect == "strict")
         self.dialect = dialect
-        self.strict = dialect == "strict"
-        self.types = TypeParser(self.lexer, known_classes, strict=self.strict)
         self.arguments: list[Argument] = []
         self.returns: list[Argument] = []
         self.stars: list[int] = []
         self.is_vararg = self.is_varret = False
 
     def declaration(self) -> FunctionSchema:
-        lexer = self.lexer
-        name_start = lexer.start
-        name = _read_name(lexer)
+        name_start = self.start
+        name = _read_name(self)
         if name.overload == "default" or name.overload.startswith("__"):
             message = f"an overload cannot be named `{clip(name.overload)}`"
             hint = "the overload without a name is the default" if name.overload == "default" else ""
-            lexer.fail("C10E203", message, lexer.last_end - len(name.overload), lexer.last_end, help=hint)
+            self.fail("C10E203", message, self.last_end - len(name.overload), self.last_end, help=hint)
         self._read_arguments()
         self._read_returns()
-        arguments, returns = tuple(self.arguments), tuple(self.returns)
-        schema = FunctionSchema(
-            name, arguments, returns, self.is_vararg, self.is_varret, lexer.text, self.dialect
-        )
-        check_order(lexer, schema, strict=self.strict)
+        self._check_order()
         if self.strict:
-            check_strict(lexer, schema, name_start, self.stars, self.types.dropped)
-        return schema
+            self._check_strict(name, name_start)
+        pieces = tuple(self.arguments), tuple(self.returns), self.is_vararg, self.is_varret
+        return FunctionSchema(name, *pieces, self.text, self.dialect)
 
     def _read_arguments(self) -> None:
-        lexer = self.lexer
-        if lexer.kind in (END, NEWLINE):
-            lexer.fail_here("C10E202", "arguments, `->` and returns after the operator name")
-        if lexer.kind != "(":
-            lexer.fail_here("C10E203", "`(` and the arguments after the operator name")
+        if self.kind in (END, NEWLINE):
+            self.fail_here("C10E202", "arguments, `->` and returns after the operator name")
+        if self.kind != "(":
+            self.fail_here("C10E203", "`(` and the arguments after the operator name")
         while True:
-            found = _SHORT.match(lexer.text, lexer.end)
+            found = _SHORT.match(self.text, self.end)
             if found is None or not self._short(found):
-                lexer.advance()
-                if self._item():
+                self.advance()
+                if self._item("argument"):
                     return
             elif found[5] == ")":
                 return
@@ -213,64 +210,58 @@ class _Parser:
         marks = (start, type_end, found.start(3), found.end(3 if default is None else 4))
         has_default, kwarg_only = default is not None, bool(self.stars)
         self.arguments.append(Argument(name, t, size, has_default, value, default, kwarg_only, alias, marks))
-        lexer = self.lexer
-        lexer.end = found.end()
+        self.end = found.end()
         if separator == ")":
-            lexer.depth -= 1
-            lexer.advance()
+            self.depth -= 1
+            self.advance()
         return True
 
-    def _item(self) -> bool:
-        """Read one item of the argument list, and whether it was the last one."""
-        lexer = self.lexer
-        if lexer.kind == ")" and lexer.text[lexer.last_end - 1] == "(":
-            lexer.advance()
+    def _item(self, what: str) -> bool:
+        """Read one item of the list of arguments or returns, and whether it was the last one."""
+        if self.kind == ")" and self.text[self.last_end - 1] == "(":
+            self.advance()
             return True
-        if lexer.kind == "...":
-            self.is_vararg = True
-            self._last("the arguments")
-        elif lexer.kind == "*":
-            self.stars.append(lexer.start)
-            lexer.advance()
+        if self.take("..."):
+            self.is_vararg |= what == "argument"
+            self.is_varret |= what == "return"
+            if self.take(","):
+                self.fail("C10E207", f"`...` must be the last of the {what}s", self.start, self.end)
+        elif what == "return":
+            self._return()
+        elif self.kind == "*":
+            self.stars.append(self.start)
+            self.advance()
         else:
             self._argument()
-        if lexer.kind == ",":
+        if self.kind == ",":
             return False
-        if not lexer.take(")"):
-            lexer.fail_here("C10E201", "`,` or `)` after the argument")
+        if not self.take(")"):
+            hint = "a return has no default" if what == "return" and self.kind == "=" else ""
+            self.fail_here("C10E201", f"`,` or `)` after the {what}", help=hint)
         return True
 
-    def _last(self, what: str) -> None:
-        """Pass ``...``, behind which only ``)`` may stand."""
-        lexer = self.lexer
-        lexer.advance()
-        if lexer.take(","):
-            lexer.fail("C10E207", f"`...` must be the last of {what}", lexer.start, lexer.end)
-
     def _argument(self) -> None:
-        lexer = self.lexer
-        start = lexer.start
-        t, alias, size = self.types.read()
-        type_end = lexer.last_end
-        if lexer.kind is not WORD:
+        start = self.start
+        t, alias, size = self.read_type()
+        type_end = self.last_end
+        if self.kind is not WORD:
             self._no_name(t, size)
-        self.types.check_variables()
-        name, name_start = lexer.word, lexer.start
-        lexer.advance()
+        self.check_variables()
+        name, name_start = self.word, self.start
+        self.advance()
         value, source = None, None
-        if lexer.take("="):
-            default_start = lexer.start
-            value = read_default(lexer, t, size, strict=self.strict)
-            source = lexer.text[default_start : lexer.last_end]
+        if self.take("="):
+            default_start = self.start
+            value = read_default(self, t, size, strict=self.strict)
+            source = self.text[default_start : self.last_end]
         has_default, kwarg_only = source is not None, bool(self.stars)
-        marks = (start, type_end, name_start, lexer.last_end)
+        marks = (start, type_end, name_start, self.last_end)
         self.arguments.append(Argument(name, t, size, has_default, value, source, kwarg_only, alias, marks))
 
     def _no_name(self, t: Type, size: int | None) -> None:
-        lexer = self.lexer
-        if lexer.kind is KEYWORD:
-            message = f"`{lexer.word}` is a keyword and cannot name an argument"
-            lexer.fail("C10E201", message, lexer.start, lexer.end, help=f"write `{lexer.word}_`")
+        if self.kind is KEYWORD:
+            message = f"`{self.word}` is a keyword and cannot name an argument"
+            self.fail("C10E201", message, self.start, self.end, help=f"write `{self.word}_`")
         hint = {
             ":": "the type comes first: `Tensor x`",
             "!": "`!` belongs inside the parentheses: `(a!)`",
@@ -278,54 +269,110 @@ class _Parser:
             "[": "a list with a size cannot be inside another list" if size is not None else "",
         }
         expected = f"a name for the argument of type `{clip(str(t))}`"
-        lexer.fail_here("C10E201", expected, help=hint.get(lexer.kind, ""))
+        self.fail_here("C10E201", expected, help=hint.get(self.kind, ""))
 
     def _read_returns(self) -> None:
-        lexer = self.lexer
-        if lexer.kind != "->":
-            hint = "write `-> ()` for an operator without returns" if lexer.kind in (END, NEWLINE) else ""
-            lexer.fail_here("C10E202", "`->` and the returns", help=hint)
-        lexer.advance()
-        if lexer.kind == "...":
+        if self.kind != "->":
+            hint = "write `-> ()` for an operator without returns" if self.kind in (END, NEWLINE) else ""
+            self.fail_here("C10E202", "`->` and the returns", help=hint)
+        self.advance()
+        if self.take("..."):
             self.is_varret = True
-            lexer.advance()
-        elif lexer.kind == "(":
-            self._return_list()
-        elif lexer.kind in (END, NEWLINE):
-            lexer.fail_here("C10E202", "the returns after `->`")
+        elif self.kind == "(":
+            self.advance()
+            while not self._item("return"):
+                self.advance()
+        elif self.kind in (END, NEWLINE):
+            self.fail_here("C10E202", "the returns after `->`")
         else:
             self._return()
-        while lexer.take(NEWLINE):
+        while self.take(NEWLINE):
             pass
-        if lexer.kind is not END:
-            hint = "a return has no default" if lexer.kind == "=" else "one text declares one operator"
-            lexer.fail_here("C10E201", "the end of the schema", help=hint)
-
-    def _return_list(self) -> None:
-        lexer = self.lexer
-        lexer.advance()
-        if lexer.take(")"):
-            return
-        while True:
-            if lexer.kind == "...":
-                self.is_varret = True
-                self._last("the returns")
-            else:
-                self._return()
-            if lexer.take(")"):
-                return
-            if not lexer.take(","):
-                hint = "a return has no default" if lexer.kind == "=" else ""
-                lexer.fail_here("C10E201", "`,` or `)` after the return", help=hint)
+        if self.kind is not END:
+            hint = "a return has no default" if self.kind == "=" else "one text declares one operator"
+            self.fail_here("C10E201", "the end of the schema", help=hint)
 
     def _return(self) -> None:
-        lexer = self.lexer
-        start = lexer.start
-        t, alias, size = self.types.read()
-        self.types.check_variables()
-        type_end = name_start = end = lexer.last_end
+        start = self.start
+        t, alias, size = self.read_type()
+        self.check_variables()
+        type_end = name_start = end = self.last_end
         name = ""
-        if lexer.kind is WORD:
-            name, name_start, end = lexer.word, lexer.start, lexer.end
-            lexer.advance()
+        if self.kind is WORD:
+            name, name_start, end = self.word, self.start, self.end
+            self.advance()
         self.returns.append(Argument(name, t, size, alias=alias, marks=(start, type_end, name_start, end)))
+
+    def _check_order(self) -> None:
+        """Raise where a default stands before an argument without one, or beside ``...``."""
+        seen = False
+        for argument in self.arguments:
+            # torch lets a list without default follow; Python, and so the strict dialect, does not.
+            may_follow = argument.kwarg_only or (isinstance(argument.type, ListType) and not self.strict)
+            if argument.has_default:
+                if self.is_vararg:
+                    message = f"`{argument.name}` has a default, but the arguments end in `...`"
+                    self.fail("C10E207", message, *argument.span)
+                seen = True
+            elif seen and not may_follow:
+                message = f"`{argument.name}` without a default follows an argument with one"
+                hint = "give it a default, or move it before the others or behind `*`"
+                self.fail("C10E207", message, *argument.name_span, help=hint)
+
+    def _check_strict(self, name: OperatorName, start: int) -> None:
+        """Raise for what torch takes and an operator of ours may not have."""
+        self._check_stars()
+        self._check_names(self.arguments, "argument")
+        self._check_names(self.returns, "return")
+        if self.dropped:
+            message = "an alias annotation inside another type is not kept"
+            self.fail("C10E208", message, *self.dropped, help="annotate the outermost list or value only")
+        self._check_aliases()
+        # Last, so that a text with another fault is told of that one.
+        if not name.namespace:
+            message = f"the operator name `{clip(name.base)}` has no namespace"
+            hint = f"write `c10::{clip(name.base)}`, or your namespace for `c10`"
+            self.fail("C10E203", message, start, start + len(name.base), help=hint)
+
+    def _check_stars(self) -> None:
+        if len(self.stars) > 1:
+            message = "`*` is given twice among the arguments"
+            self.fail("C10E207", message, self.stars[1], self.stars[1] + 1, help="keep the first one")
+        if self.stars and not (self.arguments and self.arguments[-1].kwarg_only):
+            message = "no keyword-only argument follows `*`"
+            self.fail("C10E207", message, self.stars[0], self.stars[0] + 1, help="remove the `*`")
+
+    def _check_names(self, values: list[Argument], what: str) -> None:
+        seen: set[str] = set()
+        for value in values:
+            name = value.name
+            if name and name in seen:
+                message = f"the {what} name `{name}` is used twice"
+                self.fail("C10E206", message, *value.name_span, help=f"rename one of the two {what}s")
+            if name in _PYTHON_ONLY and what == "argument":
+                message = f"`{name}` is a Python keyword and cannot name an argument"
+                self.fail("C10E201", message, *value.name_span, help=f"write `{name}_`")
+            seen.add(name)
+
+    def _check_aliases(self) -> None:
+        """Sets of returns must be those of arguments, and a written set has one argument."""
+        declared: set[str] = set()
+        written: set[str] = set()
+        for argument in self.arguments:
+            if argument.alias is not None:
+                twice = written & argument.alias.written_sets
+                if twice:
+                    message = f"two arguments write the alias set `{min(twice)}`"
+                    self.fail("C10E208", message, *argument.type_span, help="give each its own set")
+                written |= argument.alias.written_sets
+                declared |= argument.alias.sets
+        for value in self.returns:
+            unknown = value.alias.sets - declared if value.alias is not None else None
+            if unknown:
+                name = min(unknown)
+                message = f"no argument declares the alias set `{name}` of the return"
+                hint = f"annotate the argument that it aliases: `Tensor({name})`"
+                if name[0] == "$":  # `Tensor!`, whose set has no name to share
+                    message = "no argument declares the alias set of the return"
+                    hint = "name the set, on the return and on the argument that it aliases: `Tensor(a!)`"
+                self.fail("C10E208", message, *value.type_span, help=hint)

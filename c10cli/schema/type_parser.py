@@ -41,18 +41,18 @@ _TYPES_NOTE = (
 Annotated = tuple[Type, AliasInfo | None]
 
 
-class TypeParser:
-    """Reads the types of one schema, in order.
+class TypeParser(Lexer):
+    """A place in a schema's text from which types can be read.
 
     ``size`` is the fixed length in the type read last, ``variable`` the first
     type variable in it and its place, ``annotation`` the place of the annotation read
     last, ``dropped`` that of the first one where a schema cannot keep it.
     """
 
-    __slots__ = ("annotation", "classes", "dropped", "fresh", "lexer", "size", "strict", "variable")
+    __slots__ = ("annotation", "classes", "dropped", "fresh", "size", "strict", "variable")
 
-    def __init__(self, lexer: Lexer, classes: Container[str], *, strict: bool) -> None:
-        self.lexer = lexer
+    def __init__(self, text: str, file: str = "", classes: Container[str] = (), *, strict: bool) -> None:
+        super().__init__(text, file)
         self.classes = classes
         self.strict = strict
         self.fresh = 0
@@ -61,8 +61,8 @@ class TypeParser:
         self.annotation = (0, 0)
         self.dropped: tuple[int, int] | None = None
 
-    def read(self) -> tuple[Type, AliasInfo | None, int | None]:
-        """The type at the lexer's place, its annotation, and its size if it is a sized list."""
+    def read_type(self) -> tuple[Type, AliasInfo | None, int | None]:
+        """The type here, its annotation, and its size if it is a sized list."""
         self.size, self.variable = None, ("", 0)
         t, alias = self._type(0)
         return t, alias, self.size
@@ -74,34 +74,33 @@ class TypeParser:
             self._unknown(word, start, start + len(word))
 
     def _type(self, depth: int) -> Annotated:
-        lexer = self.lexer
         if depth > MAX_DEPTH:
-            lexer.fail("C10E201", f"types nest deeper than {MAX_DEPTH} brackets", lexer.start, lexer.end)
-        start = lexer.start
+            self.fail("C10E201", f"types nest deeper than {MAX_DEPTH} brackets", self.start, self.end)
+        start = self.start
         t, alias = self._base(depth)
         postfixes = 0
-        while lexer.kind in ("[", "?"):
-            if lexer.kind == "?":
+        while self.kind in ("[", "?"):
+            if self.kind == "?":
                 if t == types.NONE:
                     message = "`NoneType?` says None twice"
-                    lexer.fail("C10E204", message, start, lexer.end, help="write `NoneType`")
+                    self.fail("C10E204", message, start, self.end, help="write `NoneType`")
                 wrapped: Type = types.optional(t)
-                lexer.advance()
+                self.advance()
             else:
-                lexer.advance()
-                if lexer.kind != "]":
+                self.advance()
+                if self.kind != "]":
                     return self._sized(t, alias, depth)
                 wrapped, alias = self._list(t, alias)
             postfixes += wrapped is not t
             t = wrapped
             if postfixes > MAX_POSTFIXES:
                 message = f"more than {MAX_POSTFIXES} of `[]` and `?` on one type"
-                lexer.fail("C10E201", message, start, lexer.last_end)
+                self.fail("C10E201", message, start, self.last_end)
         return t, alias
 
     def _list(self, element: Type, inner: AliasInfo | None) -> Annotated:
-        """The list whose ``]`` the lexer is at, with its own annotation."""
-        self.lexer.advance()
+        """The list whose ``]`` is here, with its own annotation."""
+        self.advance()
         alias = self._alias()
         if inner is not None:
             own = alias or AliasInfo((), (), inner.is_write)
@@ -110,92 +109,86 @@ class TypeParser:
 
     def _sized(self, element: Type, inner: AliasInfo | None, depth: int) -> Annotated:
         """The rest of ``T[N]``; what may follow it is an annotation and one ``?``."""
-        lexer = self.lexer
         if depth:
-            lexer.fail_here("C10E201", "`]`", help="only the outermost list of an argument may have a size")
-        if lexer.kind != NUMBER:
-            lexer.fail_here("C10E201", "`]` or the size of the list")
-        if not lexer.word.isdigit():
-            lexer.fail_here("C10E201", "a whole number as the size of the list")
-        if len(lexer.word) > 10 or int(lexer.word) > MAX_SIZE:
-            lexer.fail("C10E201", f"the size of a list is at most {MAX_SIZE}", lexer.start, lexer.end)
-        self.size = int(lexer.word)
-        lexer.advance()
-        if lexer.kind != "]":
-            lexer.fail_here("C10E201", "`]` after the size of the list")
+            self.fail_here("C10E201", "`]`", help="only the outermost list of an argument may have a size")
+        if self.kind != NUMBER:
+            self.fail_here("C10E201", "`]` or the size of the list")
+        if not self.word.isdigit():
+            self.fail_here("C10E201", "a whole number as the size of the list")
+        if len(self.word) > 10 or int(self.word) > MAX_SIZE:
+            self.fail("C10E201", f"the size of a list is at most {MAX_SIZE}", self.start, self.end)
+        self.size = int(self.word)
+        self.advance()
+        if self.kind != "]":
+            self.fail_here("C10E201", "`]` after the size of the list")
         t, alias = self._list(element, inner)
-        return (types.optional(t), alias) if lexer.take("?") else (t, alias)
+        return (types.optional(t), alias) if self.take("?") else (t, alias)
 
     def _base(self, depth: int) -> Annotated:
-        lexer = self.lexer
-        word, start = lexer.word, lexer.start
-        if lexer.kind is WORD or (lexer.kind is KEYWORD and word in BASE_TYPES):
+        word, start = self.word, self.start
+        if self.kind is WORD or (self.kind is KEYWORD and word in BASE_TYPES):
             known = BASE_TYPES.get(word)
             if known is not None:
-                lexer.advance()
+                self.advance()
                 return known, self._alias()
             return self._named(word, start, depth)
-        if lexer.kind == "(":
+        if self.kind == "(":
             return CompoundType("", tuple(self._members(depth))), None
-        if lexer.kind is KEYWORD:
-            lexer.fail("C10E201", f"expected a type, found the keyword `{word}`", start, lexer.end)
-        return lexer.fail_here("C10E201", "a type")
+        if self.kind is KEYWORD:
+            self.fail("C10E201", f"expected a type, found the keyword `{word}`", start, self.end)
+        return self.fail_here("C10E201", "a type")
 
     def _named(self, word: str, start: int, depth: int) -> Annotated:
-        lexer = self.lexer
         if word == "__torch__":
             return self._class(start), None
         if word not in (*_GENERIC, "Dict", "Union"):
             if not word[0].islower():
-                end = lexer.end
-                lexer.advance()
+                end = self.end
+                self.advance()
                 self._unknown(word, start, end)
             word = ".".join(name for name, _ in self._dotted())
             self.variable = self.variable if self.variable[0] else (word, start)
             return VarType(word), self._alias()
-        lexer.advance()
+        self.advance()
         if word == "Dict":
             return self._dict(depth)
         if word == "Union":
             return self._union(start, depth)
-        self._expect("(", f"`(` after `{word}`")
+        self.expect("(", f"`(` after `{word}`")
         element = self._inner(depth)
-        self._expect(")", f"`)` to close `{word}(`")
+        self.expect(")", f"`)` to close `{word}(`")
         return CompoundType(word, (element,)), None
 
     def _dict(self, depth: int) -> Annotated:
-        lexer = self.lexer
-        self._expect("(", "`(` after `Dict`")
-        start = lexer.start
+        self.expect("(", "`(` after `Dict`")
+        start = self.start
         key = self._inner(depth)
         if key not in _KEY_TYPES:
             message = f"a Dict cannot have keys of type `{clip(str(key))}`"
-            lexer.fail("C10E204", message, start, lexer.last_end, help="use `str` or `int` keys")
-        self._expect(",", "`,` and the type of the values of the Dict")
+            self.fail("C10E204", message, start, self.last_end, help="use `str` or `int` keys")
+        self.expect(",", "`,` and the type of the values of the Dict")
         value = self._inner(depth)
-        self._expect(")", "`)` to close `Dict(`")
+        self.expect(")", "`)` to close `Dict(`")
         return CompoundType("Dict", (key, value)), self._alias()
 
     def _union(self, start: int, depth: int) -> Annotated:
-        lexer = self.lexer
-        if lexer.kind != "(":
-            lexer.fail_here("C10E201", "`(` after `Union`")
+        if self.kind != "(":
+            self.fail_here("C10E201", "`(` after `Union`")
         t = types.union(self._members(depth))
         if t is None:
             message = "a Union needs two different types"
-            lexer.fail("C10E204", message, start, lexer.last_end, help="write the one type without `Union`")
+            self.fail("C10E204", message, start, self.last_end, help="write the one type without `Union`")
         return t, self._alias()
 
     def _members(self, depth: int) -> list[Type]:
-        """The types in the parentheses that the lexer is at."""
-        lexer = self.lexer
-        lexer.advance()
-        if lexer.take(")"):
+        """The types in the parentheses here."""
+        self.advance()
+        if self.take(")"):
             return []
         members = [self._inner(depth)]
-        while lexer.take(","):
+        while self.take(","):
             members.append(self._inner(depth))
-        self._expect(")", "`,` or `)` in the list of types")
+        self.expect(")", "`,` or `)` in the list of types")
         return members
 
     def _inner(self, depth: int) -> Type:
@@ -207,86 +200,77 @@ class TypeParser:
             self.dropped = self.dropped or self.annotation
         return t
 
-    def _expect(self, kind: str, what: str) -> None:
-        if not self.lexer.take(kind):
-            self.lexer.fail_here("C10E201", what)
-
     def _class(self, start: int) -> Type:
         """``__torch__.torch.classes.ns.Name``, which must be among the known classes."""
-        lexer = self.lexer
         names = self._dotted()
         message = "a class is named `__torch__.torch.classes.<namespace>.<name>`"
         for (word, at), expected in zip(names, _CLASS_PATH, strict=False):
             if word != expected:
-                lexer.fail("C10E204", message, at, at + len(word))
+                self.fail("C10E204", message, at, at + len(word))
         if len(names) < 5:
-            lexer.fail("C10E204", message, start, lexer.last_end)
+            self.fail("C10E204", message, start, self.last_end)
         path = ".".join(word for word, _ in names)
         name = path.split(".", 3)[3]
         if name not in self.classes:
             message = f"custom class `{clip(name)}` is not registered"
-            lexer.fail("C10E204", message, names[-1][1], lexer.last_end)
+            self.fail("C10E204", message, names[-1][1], self.last_end)
         return BaseType(path)
 
     def _dotted(self) -> list[tuple[str, int]]:
-        """The names with dots between them that the lexer is at, and where each begins."""
-        lexer = self.lexer
-        names = [(lexer.word, lexer.start)]
-        lexer.advance()
-        while lexer.take("."):
-            if lexer.kind is not WORD:
-                lexer.fail_here("C10E204", "a name after `.`")
-            names.append((lexer.word, lexer.start))
-            lexer.advance()
+        """The names with dots between them here, and where each begins."""
+        names = [(self.word, self.start)]
+        self.advance()
+        while self.take("."):
+            if self.kind is not WORD:
+                self.fail_here("C10E204", "a name after `.`")
+            names.append((self.word, self.start))
+            self.advance()
         return names
 
     def _unknown(self, word: str, start: int, end: int) -> NoReturn:
         spelling = _SPELLINGS.get(word.rpartition(".")[2])
         known = [*BASE_TYPES, *_GENERIC, "Dict", "Union"]
         hint = f"write `{spelling}`" if spelling else did_you_mean(word, known)
-        if word == "Optional" and self.lexer.kind == "[":
-            element = self.lexer.text[self.lexer.end :].partition("]")[0]
+        if word == "Optional" and self.kind == "[":
+            element = self.text[self.end :].partition("]")[0]
             hint = f"write `{clip(element)}?`"
         message, label = f"unknown type `{clip(word)}`", "not a schema type"
-        self.lexer.fail("C10E204", message, start, end, label=label, notes=(_TYPES_NOTE,), help=hint)
+        self.fail("C10E204", message, start, end, label=label, notes=(_TYPES_NOTE,), help=hint)
 
     def _alias(self) -> AliasInfo | None:
-        """The annotation at the lexer's place, if there is one."""
-        lexer = self.lexer
-        start = lexer.start
-        if lexer.kind == "!":
-            self.annotation = (start, lexer.end)
-            lexer.advance()
+        """The annotation here, if there is one."""
+        start = self.start
+        if self.kind == "!":
+            self.annotation = (start, self.end)
+            self.advance()
             name = f"${self.fresh}"
             self.fresh += 1
             return AliasInfo((name,), (), True)
-        if lexer.kind != "(":
+        if self.kind != "(":
             return None
-        lexer.advance()
+        self.advance()
         before = self._sets()
-        is_write = lexer.take("!")
-        after = self._sets() if lexer.take("->") else before
-        if lexer.kind != ")":
+        is_write = self.take("!")
+        after = self._sets() if self.take("->") else before
+        if self.kind != ")":
             expected = "`|`, `!`, `->` or `)` in the alias annotation"
-            lexer.fail_here("C10E201", expected, help="join alias sets with `|`" if lexer.kind == "," else "")
-        self.annotation = (start, lexer.end)
-        lexer.advance()
+            self.fail_here("C10E201", expected, help="join alias sets with `|`" if self.kind == "," else "")
+        self.annotation = (start, self.end)
+        self.advance()
         return AliasInfo(before, after, is_write)
 
     def _sets(self) -> tuple[str, ...]:
-        lexer = self.lexer
-        if lexer.take("*"):
+        if self.take("*"):
             return ("*",)
         names = {self._set()}
-        while lexer.take("|"):
-            names.add("*" if lexer.take("*") else self._set())
+        while self.take("|"):
+            names.add("*" if self.take("*") else self._set())
         return tuple(sorted(names, key=lambda name: (name == "*", name)))
 
     def _set(self) -> str:
-        lexer = self.lexer
-        if lexer.kind is not WORD:
-            end = "" if lexer.kind is not END else " before the end of the text"
-            lexer.fail_here("C10E201", f"the name of an alias set{end}")
-        word = lexer.word
-        lexer.advance()
+        if self.kind is not WORD:
+            end = "" if self.kind is not END else " before the end of the text"
+            self.fail_here("C10E201", f"the name of an alias set{end}")
+        word = self.word
+        self.advance()
         return word
