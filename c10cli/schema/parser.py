@@ -145,8 +145,6 @@ def _remembered_default(text: str, t: Type, size: int | None, strict: bool) -> o
 # Names to torch, but no names of a Python function's parameters.
 _PYTHON_ONLY: Final = {"async", "await", "except", "finally", "from", "lambda", "nonlocal", "try", "yield"}
 _PYTHON_ONLY.add("__debug__")
-    ["async", "await", "except", "finally", "from", "lambda", "nonlocal", "try", "yield", "__debug__"]
-)
 
 
 class _Parser(TypeParser):
