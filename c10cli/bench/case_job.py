@@ -80,13 +80,16 @@ class _Measurement:
         self._check(bound, expectation)
         path.check(expectation)
         judged = "reference" if expectation.returns is not None else "none: the operator has no reference"
-        checks: dict[str, object] = {"before": "ok", "after": "ok", "against": judged}
-        checks["follows"] = path.check_follows(expectation, seed=self._seed + 1)
-        checks |= {"observers": sorted(observers)} if observers else {}
-        checks |= {"cost": cost_fault} if cost_fault else {}
-        return replace(
-            self._result, samples=ladder["call"], ladder=ladder, max_rss_bytes=max_rss_bytes(), checks=checks
-        )
+        checks = {
+            "before": "ok",
+            "after": "ok",
+            "against": judged,
+            "follows": path.check_follows(expectation, seed=self._seed + 1),
+            "observers": sorted(observers),
+            "cost": cost_fault,
+        }
+        told = {name: found for name, found in checks.items() if found}
+        return replace(self._result, ladder=ladder, max_rss_bytes=max_rss_bytes(), checks=told)
 
     def _describe(self, arguments: Arguments) -> str:
         """Enter shapes and cost; what is wrong with the cost, which is no fault of the kernel."""

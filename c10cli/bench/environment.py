@@ -84,8 +84,6 @@ class Environment:
 
     python: str
     implementation: str
-    compiler: str
-    build: tuple[str, str]
     system: str
     release: str
     machine: str
@@ -117,8 +115,6 @@ def read_environment(folder: Path, packages: Iterable[str] = ()) -> Environment:
     return Environment(
         python=platform.python_version(),
         implementation=platform.python_implementation(),
-        compiler=platform.python_compiler(),
-        build=platform.python_build(),
         system=platform.system(),
         release=platform.release(),
         machine=platform.machine(),

@@ -6,16 +6,17 @@ Format history: ``c10.bench/1``, the first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
 from statistics import median
-from typing import Any, Final, Literal
+from types import UnionType
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from c10cli.bench.environment import Environment, Peaks
 from c10cli.bench.ladder import ladder_steps
-from c10cli.bench.record import not_a_result, read_record
 from c10cli.bench.sampling import Samples
-from c10cli.bench.stats import Difference, Interval, median_interval, noise_percent
-from c10cli.errors import InternalError
+from c10cli.bench.stats import Difference, median_interval, noise_percent
+from c10cli.errors import BenchError, Diagnostic, InternalError
 
 FORMAT: Final = "c10.bench/1"
 
@@ -29,8 +30,7 @@ class CaseResult:
     Args:
         point: the values of the sweep, in its order.
         code: of the diagnostic that explains a status other than ``ok``; `reason` is its text.
-        samples: of the real call; None unless the status is ``ok``.
-        ladder: samples of each rung, taken in turn.
+        ladder: samples of each rung, taken in turn; empty unless the status is ``ok``.
         bytes: what one call reads and writes, by the operator's ``cost``; `flops` too.
         max_rss_bytes: the most memory that the child process held.
         checks: what was checked, and how it came out.
@@ -46,7 +46,6 @@ class CaseResult:
     shapes: str = ""
     code: str = ""
     reason: str = ""
-    samples: Samples | None = None
     ladder: Mapping[str, Samples] = field(default_factory=dict)
     bytes: float | None = None
     flops: float | None = None
@@ -54,7 +53,7 @@ class CaseResult:
     checks: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.status != "ok" and (self.samples or self.ladder):
+        if self.status != "ok" and self.ladder:
             raise InternalError(f"{self.id} is {self.status} and yet has a time")
 
     @property
@@ -66,12 +65,17 @@ class CaseResult:
         return "/".join(part for part in parts if part)
 
     @property
+    def samples(self) -> Samples | None:
+        """Those of the real call."""
+        return self.ladder.get("call")
+
+    @property
     def median_ns(self) -> float | None:
         """The headline: the median time of a call; None without a time."""
         return median(self.samples.per_call_ns) if self.samples else None
 
     @property
-    def interval_ns(self) -> Interval | None:
+    def interval_ns(self) -> tuple[float, float] | None:
         """The 95 % confidence interval of `median_ns`."""
         return median_interval(self.samples.per_call_ns) if self.samples else None
 
@@ -84,7 +88,7 @@ class CaseResult:
     def uncertainty_percent(self) -> float | None:
         """Half of `interval_ns`, relative to the median."""
         interval, middle = self.interval_ns, self.median_ns
-        return 50 * (interval.high - interval.low) / middle if interval and middle else None
+        return 50 * (interval[1] - interval[0]) / middle if interval and middle else None
 
     @property
     def gb_per_s(self) -> float | None:
@@ -112,36 +116,22 @@ class CaseResult:
 
     def to_dict(self) -> dict[str, object]:
         """The result as JSON-ready data; what follows from the samples is added for other readers."""
-        data: dict[str, Any] = {"id": self.id, **asdict(self), "derived": self.derived()}
-        return data | (data.pop("samples") or {})
+        data = {"id": self.id, **asdict(self), "derived": self.derived()}
+        return {**data, **(asdict(self.samples) if self.samples else {})}
 
     def derived(self) -> dict[str, float | None]:
         """What follows from the samples, by the names under which it is written."""
-        interval, dispatcher = self.interval_ns, self.dispatcher
+        (low, high), dispatcher = self.interval_ns or (None, None), self.dispatcher
         return {
             "median_ns": self.median_ns,
-            "low_ns": interval.low if interval else None,
-            "high_ns": interval.high if interval else None,
+            "low_ns": low,
+            "high_ns": high,
             "noise_percent": self.noise_percent,
             "gb_per_s": self.gb_per_s,
             "gflop_per_s": self.gflop_per_s,
             "dispatcher_ns": dispatcher.value if dispatcher else None,
             "dispatcher_error_ns": dispatcher.standard_error if dispatcher else None,
         }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> CaseResult:
-        """The result that `to_dict` wrote; what follows from the samples is computed anew.
-
-        Raises:
-            BenchError: *data* is not of this form (C10E603).
-        """
-        return read_record(cls, _nested(data))
-
-
-def _nested(case: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A written case with its samples, which are written beside its other fields, as one of them."""
-    return {**case, "samples": case if "samples_ns" in case else None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,31 +178,79 @@ class RunResult:
             BenchError: *data* is not of this format's version (C10E603).
         """
         if data.get("format") != FORMAT:
-            raise not_a_result(f"its format is {data.get('format')!r}; this c10 reads {FORMAT!r}")
-        return read_record(cls, {**data, "cases": [_nested(case) for case in data.get("cases", ())]})
+            raise _not_a_result(f"its format is {data.get('format')!r}; this c10 reads {FORMAT!r}")
+        return read_record(cls, data)
 
     def record(self, kind: Literal["run", "end"]) -> dict[str, object]:
         """The first or the last record of the run's journal: the run without its cases."""
         data = replace(self, cases=()).to_dict()
-        del data["cases"], data["skipped"]
+        del data["cases"]
         return {"kind": kind, **data}
 
     @classmethod
     def from_records(cls, records: Iterable[Mapping[str, Any]]) -> RunResult:
-        """The run that a journal holds; a case or kernel met again replaces its earlier record.
+        """The run that a journal holds; a case met again replaces its earlier record.
 
         Raises:
             BenchError: the records are not of this format's version (C10E603).
         """
         run: dict[str, Any] = {}
         cases: dict[object, Mapping[str, Any]] = {}
-        skipped: dict[object, Mapping[str, Any]] = {}
         for record in records:
             kind = record.get("kind")
             if kind == "case":
                 cases[record.get("id")] = record
-            elif kind == "skipped":
-                skipped[tuple(record.get(name) for name in ("operator", "dispatch_key", "variant"))] = record
             elif kind in ("run", "end"):  # a second `run` is one gone on with, which has not ended yet
                 run |= record
-        return cls.from_dict({**run, "cases": [*cases.values()], "skipped": [*skipped.values()]})
+        return cls.from_dict({**run, "cases": [*cases.values()]})
+
+
+T = TypeVar("T")
+
+_PLAIN: Mapping[Any, Any] = {str: str, int: int, bool: bool, float: (int, float), object: object, Any: object}
+_hints = lru_cache(get_type_hints)
+
+
+def read_record(kind: type[T], data: Mapping[str, Any]) -> T:
+    """The value of the dataclass *kind* that *data* was made of; other fields are left out.
+
+    Raises:
+        BenchError: *data* is not of this form (C10E603).
+    """
+    try:
+        value: T = _read(kind, data, kind.__name__)
+    except ValueError as error:
+        raise _not_a_result(str(error)) from error
+    return value
+
+
+def _not_a_result(reason: str) -> BenchError:
+    return BenchError(Diagnostic("C10E603", "not a result of `c10 bench` that can be read", notes=(reason,)))
+
+
+def _read(kind: Any, data: Any, place: str) -> Any:
+    origin, of = get_origin(kind), get_args(kind)
+    if origin is UnionType:  # each of ours is of a type and None
+        return None if data is None else _read(of[0], data, place)
+    if is_dataclass(kind) and isinstance(data, Mapping):
+        return _read_fields(kind, data, place)
+    if origin is tuple and isinstance(data, list | tuple):
+        kinds = of[:1] * len(data) if of[-1] is ... else of
+        return tuple(_read(one, value, place) for one, value in zip(kinds, data, strict=True))
+    if origin is Mapping and isinstance(data, Mapping):
+        return {name: _read(of[1], value, f"{place}.{name}") for name, value in data.items()}
+    fits = data in of if origin is Literal else isinstance(data, _PLAIN.get(kind, ()))
+    if not fits:
+        raise ValueError(f"{place} cannot be {data!r}")
+    return data
+
+
+def _read_fields(kind: Any, data: Mapping[str, Any], place: str) -> Any:
+    given = {}
+    for declared in fields(kind):
+        name, here = declared.name, f"{place}.{declared.name}"
+        if name in data:
+            given[name] = _read(_hints(kind)[name], data[name], here)
+        elif declared.default is declared.default_factory is MISSING:
+            raise ValueError(f"{here} is missing")
+    return kind(**given)

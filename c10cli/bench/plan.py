@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 from c10cli.bench.outcome import CaseResult, Skipped
 from c10cli.dispatch.names import matches_name
 from c10cli.errors import BenchError, Diagnostic, did_you_mean
-from c10cli.jobs.fingerprint import fingerprint
+from c10cli.manifest.declarations import Manifest
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
 from c10cli.verify.inputs import CasePoint, case_points
 
@@ -31,11 +31,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Cases to measure, by their ids; kernels that are not, with the reason; what all is read from."""
+    """Cases of a manifest to measure, by their ids; kernels that are not, with the reason."""
 
+    manifest: Manifest
     cases: Mapping[str, Case]
     skipped: tuple[Skipped, ...]
-    fingerprint: Mapping[str, str] = field(default_factory=dict)
 
     def batches(self) -> Iterator[dict[str, Case]]:
         """The cases of each kernel, which are measured one after the other."""
@@ -88,7 +88,7 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Collectio
             skipped[kernel] = Skipped(*kernel, reason, "C10E607")
         else:
             cases[identity] = case
-    return Plan(cases, tuple(skipped.values()), fingerprint(registry.manifest))
+    return Plan(registry.manifest, cases, tuple(skipped.values()))
 
 
 def _skip_reason(variant: Variant) -> str:

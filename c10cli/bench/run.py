@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from c10cli.bench.clock import utc_now
 from c10cli.bench.environment import Environment, read_environment, read_load
 from c10cli.bench.journal import append_record, write_latest
-from c10cli.bench.outcome import CaseResult, RunResult, Status
+from c10cli.bench.outcome import CaseResult, RunResult, Status, read_record
 from c10cli.bench.plan import Case, Plan
-from c10cli.bench.record import read_record
 from c10cli.errors import BenchError, Diagnostic
 from c10cli.jobs.child import Ended, run_items
 from c10cli.jobs.fingerprint import changes, fingerprint
@@ -23,17 +22,17 @@ Progress = Callable[["str | CaseResult"], None]
 _WORKER, _PROBE = "c10cli.bench.case_job", "c10cli.bench.probe"
 
 
-def start_run(run_id: str, plan: Plan, registry: Path, **described: object) -> RunResult:
-    """A run that has measured nothing yet: when, on what, what is left out.
+def start_run(run_id: str, plan: Plan, **described: object) -> RunResult:
+    """A run that has measured nothing yet: when, on what.
 
     Args:
         described: how the run measures, which is how it is gone on with as well: ``time_s``, how
             long to sample each case, ``timeout_s``, how long one may take in all before its process
             is killed, and ``seed``; and what else its report is to say of how it was begun.
     """
-    described |= {"registry": str(registry), "files": dict(plan.fingerprint), "cases": len(plan.cases)}
-    created = utc_now().isoformat(timespec="seconds")
-    return RunResult(run_id, created, _environment(plan), described, (), plan.skipped)
+    files = fingerprint(plan.manifest)
+    described |= {"registry": str(plan.manifest.path), "files": files, "cases": len(plan.cases)}
+    return RunResult(run_id, utc_now().isoformat(), _environment(plan), described)
 
 
 def check_unchanged(run: RunResult, manifest: Manifest) -> None:
@@ -59,31 +58,27 @@ def _environment(plan: Plan) -> Environment:
     return read_environment(Path.cwd())
 
 
-def run_plan(run: RunResult, plan: Plan, registry: Path, folder: Path, progress: Progress) -> RunResult:
+def run_plan(run: RunResult, plan: Plan, folder: Path, progress: Progress) -> RunResult:
     """*run* with every case of *plan*, each in the journal in *folder* as it ends.
 
     From its first record on, the run is the latest of its parent folder.
     """
-    run = replace(run, exit_status=None, load_after=())
+    run = replace(run, exit_status=None, load_after=(), skipped=plan.skipped)
     append_record(folder, run.record("run"))
     write_latest(folder)
-    for skipped in plan.skipped:
-        append_record(folder, {"kind": "skipped", **asdict(skipped)})
     cases = {case.id: case for case in run.cases}
     for batch in plan.batches():
-        for result in _run_batch(batch, run, plan, registry, progress):
+        for result in _run_batch(batch, run, plan, progress):
             append_record(folder, {"kind": "case", **result.to_dict()})
             cases[result.id] = result
             progress(result)
     # Once more, since a neighbour may have been busy at the beginning.
     peaks = _environment(plan).peaks
     best = peaks.best_of(run.environment.peaks) if peaks else run.environment.peaks
-    skips = {(s.operator, s.dispatch_key, s.variant): s for s in (*run.skipped, *plan.skipped)}
     return replace(
         run,
         environment=replace(run.environment, peaks=best),
         cases=tuple(cases.values()),
-        skipped=tuple(skips.values()),
         load_after=read_load(),
     )
 
@@ -96,7 +91,7 @@ def end_run(run: RunResult, exit_status: int, folder: Path) -> RunResult:
 
 
 def _run_batch(
-    batch: Mapping[str, Case], run: RunResult, plan: Plan, registry: Path, progress: Progress
+    batch: Mapping[str, Case], run: RunResult, plan: Plan, progress: Progress
 ) -> Iterator[CaseResult]:
     """The result of every case of a batch.
 
@@ -105,20 +100,22 @@ def _run_batch(
     """
     ids = [*batch]
     job = {
-        "registry": str(registry),
-        "fingerprint": dict(plan.fingerprint),
+        "registry": str(plan.manifest.path),
+        "fingerprint": run.plan["files"],
         "cases": ids,
         "time_s": run.plan["time_s"],
         "seed": run.plan["seed"],
     }
-    timeout_s: float = run.plan["timeout_s"]
-
-    def begins(number: int) -> None:
-        progress(ids[number])
-
-    for number, answer in run_items(_WORKER, job, range(len(ids)), timeout_s=timeout_s, begins=begins):
+    answers = run_items(
+        _WORKER,
+        job,
+        range(len(ids)),
+        timeout_s=run.plan["timeout_s"],
+        begins=lambda number: progress(ids[number]),
+    )
+    for number, answer in answers:
         if isinstance(answer, Ended):
             status: Status = "timeout" if answer.timed_out else "crashed"
             yield replace(batch[ids[number]].result, status=status, code="C10E606", reason=answer.reason)
         else:
-            yield CaseResult.from_dict(answer)
+            yield read_record(CaseResult, answer)

@@ -19,14 +19,6 @@ _TWO_SIDED_95: Final = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """A range that holds the true value with a confidence of 95 %."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class Difference:
     """A difference of two medians with its standard error, in the samples' unit."""
 
@@ -103,11 +95,11 @@ def draw_median(data: Sequence[float], rng: random.Random) -> float:
     return (middle + data[min(int(place * count), count - 1)]) / 2
 
 
-def median_interval(values: Sequence[float], *, resamples: int = 1000, seed: int = 0) -> Interval:
-    """The bootstrap confidence interval of the median of *values*."""
+def median_interval(values: Sequence[float], *, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
+    """The bootstrap 95 % confidence interval of the median of *values*."""
     data, rng = sorted(values), random.Random(seed)
     medians = [draw_median(data, rng) for _ in range(resamples)]
-    return Interval(percentile(medians, 0.025), percentile(medians, 0.975))
+    return percentile(medians, 0.025), percentile(medians, 0.975)
 
 
 def standard_error(values: Sequence[float]) -> float:

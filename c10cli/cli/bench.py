@@ -62,7 +62,7 @@ def command(
     if resume == "":  # a variable of a script that is not set, not a wish for a new run
         raise click.UsageError("--resume is given without a run; name its folder, or `latest`")
     registry = session.load()
-    run, path = None, registry.manifest.path
+    run = None
     if resume:
         folder, run = _begun(registry, output, resume)
         _refuse_others(ctx, run, select, options)
@@ -74,8 +74,8 @@ def command(
         folder = folder if run else make_run_folder(output)
         with _kept(folder, session.registry), session.progress(len(plan.cases)) as progress:
             asked = {"command": shlex.join(["c10", *sys.argv[1:]]), "select": list(select), **options}
-            run = run or start_run(folder.name, plan, path, **asked)
-            run = run_plan(run, plan, path, folder, progress)
+            run = run or start_run(folder.name, plan, **asked)
+            run = run_plan(run, plan, folder, progress)
             run = end_run(run, _exit_status(run), folder)
     write_reports(run, folder)
     _show(session, folder, run)

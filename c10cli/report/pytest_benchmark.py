@@ -41,11 +41,9 @@ def _machine_info(environment: Environment) -> dict[str, object]:
         "node": environment.fingerprint,  # where pytest-benchmark writes the host's name
         "processor": environment.machine,
         "machine": environment.machine,
-        "python_compiler": environment.compiler,
         "python_implementation": environment.implementation,
         "python_implementation_version": environment.python,
         "python_version": environment.python,
-        "python_build": list(environment.build),
         "release": environment.release,
         "system": environment.system,
         "cpu": {

@@ -8,7 +8,7 @@ from c10cli import ManifestError
 from c10cli.arrays.library import load_library
 from c10cli.bench import rungs
 from c10cli.bench.case_job import prepare
-from c10cli.bench.outcome import CaseResult
+from c10cli.bench.outcome import CaseResult, read_record
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.manifest.load import require_manifest
 
@@ -125,7 +125,7 @@ def measure(tmp_path_factory):
             "time_s": 0.001,
             "seed": 0,
         }
-        return CaseResult.from_dict(prepare(job)(1))
+        return read_record(CaseResult, prepare(job)(1))
 
     return measure
 

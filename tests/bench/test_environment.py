@@ -16,7 +16,7 @@ from c10cli.bench.environment import (
     read_environment,
     read_load,
 )
-from c10cli.bench.record import read_record
+from c10cli.bench.outcome import read_record
 
 PEAKS = Peaks(copies=((1_000, 80e9), (10_000, 100e9), (1_000_000, 20e9)), matmul_flops_per_s=200e9)
 

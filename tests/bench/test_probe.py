@@ -5,7 +5,7 @@ import pytest
 
 from c10cli.bench import probe
 from c10cli.bench.environment import Environment, Peaks
-from c10cli.bench.record import read_record
+from c10cli.bench.outcome import read_record
 
 
 def test_the_answer_is_this_machine_with_its_peaks(monkeypatch):

@@ -6,23 +6,13 @@ from c10cli.bench.quality import check_run
 from c10cli.bench.sampling import Samples
 
 ENVIRONMENT = Environment(
-    "3.11.7",
-    "CPython",
-    "GCC",
-    ("main", "x"),
-    "Linux",
-    "6",
-    "x86_64",
-    "Some CPU",
-    4,
-    2,
-    load=(0.5, 0.25, 0.125),
+    "3.11.7", "CPython", "Linux", "6", "x86_64", "Some CPU", 4, 2, load=(0.5, 0.25, 0.125)
 )
 STEADY = (100,) * 20
 
 
 def case_of(chunks, name="a", **fields):
-    return CaseResult("c10::add", "CPU", "numpy", name, {}, "", "ok", samples=Samples(1, chunks, **fields))
+    return CaseResult("c10::add", "CPU", "numpy", name, {}, "", ladder={"call": Samples(1, chunks, **fields)})
 
 
 def run_of(*cases):

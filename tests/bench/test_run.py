@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -17,6 +17,7 @@ from c10cli.bench.plan import Plan, make_plan
 from c10cli.bench.run import check_unchanged, run_plan, start_run
 from c10cli.jobs.child import Ended
 from c10cli.jobs.fingerprint import fingerprint
+from c10cli.manifest.declarations import Manifest
 
 KERNELS = """\
 import ctypes, os, subprocess, sys, threading, time
@@ -102,8 +103,8 @@ def measure(path, folder, select=(), earlier=None, events=None):
     run = earlier
     if run is None:
         folder = make_run_folder(folder)
-        run = start_run(folder.name, plan, path, command="c10 bench", **QUICK)
-    return run_plan(run, plan, path, folder, (events if events is not None else []).append)
+        run = start_run(folder.name, plan, command="c10 bench", **QUICK)
+    return run_plan(run, plan, folder, (events if events is not None else []).append)
 
 
 @pytest.fixture(scope="module")
@@ -201,14 +202,14 @@ def test_the_machine_is_read_in_a_process_of_its_own():
 
     def run_items(name, job, items, **options):
         asked.append((name, job))
-        yield 0, json.loads(json.dumps(module.asdict(replace(environment, cpu_model="probed"))))
+        yield 0, json.loads(json.dumps(asdict(replace(environment, cpu_model="probed"))))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run_items", run_items)
-        assert _environment(Plan({}, ())).cpu_model == "probed"
+        assert _environment(Plan(Manifest(module.Path("registry.yaml"), ()), {}, ())).cpu_model == "probed"
         assert asked == [("c10cli.bench.probe", {"packages": []})]
         patch.setattr(module, "run_items", lambda *_, **__: iter([(0, Ended(True, "too slow"))]))
-        assert _environment(Plan({}, ())).peaks is None
+        assert _environment(Plan(Manifest(module.Path("registry.yaml"), ()), {}, ())).peaks is None
 
 
 _environment = module._environment
@@ -216,7 +217,7 @@ _environment = module._environment
 
 def test_a_run_is_gone_on_with_only_while_all_it_measures_is_the_same(tmp_path):
     path = write_registry(tmp_path, ["right"])
-    run = start_run("run-1", make_plan(load_registry(path)), path)
+    run = start_run("run-1", make_plan(load_registry(path)))
     check_unchanged(run, load_registry(path).manifest)
     (tmp_path / "helper.py").write_text("", encoding="utf-8")
     (tmp_path / "k.py").write_text(f"{KERNELS}# edited\n", encoding="utf-8")
@@ -239,14 +240,14 @@ def test_a_manifest_that_is_edited_during_the_run_ends_it_with_one_error(tmp_pat
     path = write_registry(tmp_path, ["right", "raises"])
     plan = make_plan(load_registry(path))
     folder = make_run_folder(tmp_path / "reports")
-    run = start_run(folder.name, plan, path, **QUICK)
+    run = start_run(folder.name, plan, **QUICK)
 
     def edit(event):
         if isinstance(event, CaseResult) and event.variant == "right":
             write_registry(tmp_path, ["raises", "right"])
 
     with pytest.raises(ManifestError) as caught:
-        run_plan(run, plan, path, folder, edit)
+        run_plan(run, plan, folder, edit)
     assert caught.value.code == "C10E101"
     assert {record["variant"] for record in case_records(folder)} == {"right"}
 

@@ -9,8 +9,6 @@ from c10cli.report.markdown import render_markdown
 ENVIRONMENT = Environment(
     "3.11.7",
     "CPython",
-    "GCC",
-    ("main", "x"),
     "Linux",
     "6.1",
     "x86_64",
@@ -34,19 +32,12 @@ TIMED = CaseResult(
     "float32",
     "ok",
     shapes="float32[4, 8]",
-    samples=Samples(10, (5700,) * 20),
     ladder={rung: Samples(10, (10 * time,) * 20) for rung, time in EVEN.items()},
     bytes=570.0,
     flops=285.0,
 )
 WRONG = replace(
-    TIMED,
-    variant="numba",
-    status="wrong",
-    samples=None,
-    ladder={},
-    code="C10E504",
-    reason="max | 3\nof 9 differ",
+    TIMED, variant="numba", status="wrong", ladder={}, code="C10E504", reason="max | 3\nof 9 differ"
 )
 RUN = RunResult(
     "20250102-120005-aa",
@@ -126,7 +117,7 @@ def test_the_page_ends_with_how_to_repeat_the_run():
 
 
 def test_warnings_stand_before_the_figures_with_what_to_do():
-    noisy = replace(TIMED, samples=Samples(10, (5000, 6500) * 10))
+    noisy = replace(TIMED, ladder={"call": Samples(10, (5000, 6500) * 10)})
     page = render_markdown(replace(RUN, cases=(noisy,)))
     assert "- **C10W651** noise, or the ± of the time, over 10 % in 1 of 1 cases\n  - c10::layer" in page
     assert "\n  - what to do: measure again" in page

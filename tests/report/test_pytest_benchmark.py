@@ -15,8 +15,6 @@ from c10cli.report.pytest_benchmark import render_pytest_benchmark
 ENVIRONMENT = Environment(
     "3.11.7",
     "CPython",
-    "GCC 12",
-    ("main", "x"),
     "Linux",
     "6.1",
     "x86_64",
@@ -38,7 +36,7 @@ def case_of(operator, variant, base_ns, **changes):
         "float32",
         "ok",
         shapes="float32[4, 8], float32[4, 8]",
-        samples=Samples(16, chunks, warm_up=9),
+        ladder={"call": Samples(16, chunks, warm_up=9)},
         bytes=384.0,
     )
     return replace(case, **changes)
@@ -48,7 +46,7 @@ def run_of(scale=1):
     cases = (
         case_of("c10::add", "numpy", 1000 * scale),
         case_of("c10::add", "numba", 400 * scale),
-        case_of("c10::mul", "numpy", 900, status="wrong", samples=None, reason="result differs"),
+        case_of("c10::mul", "numpy", 900, status="wrong", ladder={}, reason="result differs"),
     )
     skipped = (Skipped("c10::add", "CUDA", "triton", "no CUDA device"),)
     return RunResult("r", "2025-01-02T12:00:05+00:00", ENVIRONMENT, cases=cases, skipped=skipped)
@@ -99,7 +97,7 @@ def test_the_statistics_are_those_of_pytest_benchmark_but_for_ops(count):
 
     chunks = case_of("c10::add", "numpy", 1000).samples.samples_ns[:count]
     chunks = (*chunks[:-1], chunks[-1] * (3 if count > 4 else 1))  # an outlier
-    case = case_of("c10::add", "numpy", 0, samples=Samples(16, chunks))
+    case = case_of("c10::add", "numpy", 0, ladder={"call": Samples(16, chunks)})
     (benchmark,) = pytest_benchmark_data(replace(run_of(), cases=(case,)))["benchmarks"]
     theirs = stats_module.Stats()
     for time_ns in case.samples.per_call_ns:

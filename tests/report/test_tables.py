@@ -12,17 +12,7 @@ from c10cli.bench.sampling import Samples
 from c10cli.report.tables import case_columns, headline, make_bench_view, skipped_lines
 
 ENVIRONMENT = Environment(
-    "3.11.7",
-    "CPython",
-    "GCC",
-    ("main", "x"),
-    "Linux",
-    "6",
-    "x86_64",
-    "Some CPU",
-    4,
-    2,
-    peaks=Peaks(((0, 40e9),), 100e9),
+    "3.11.7", "CPython", "Linux", "6", "x86_64", "Some CPU", 4, 2, peaks=Peaks(((0, 40e9),), 100e9)
 )
 
 
@@ -31,7 +21,7 @@ def samples_of(per_call_ns):
 
 
 def case_of(operator="c10::add", variant="numpy", time_ns=1000.0, **changes):
-    ladder = {"null": samples_of(40), "dispatch": samples_of(100)}
+    ladder = {"null": samples_of(40), "dispatch": samples_of(100), "call": samples_of(time_ns)}
     case = CaseResult(
         operator,
         "CPU",
@@ -41,7 +31,6 @@ def case_of(operator="c10::add", variant="numpy", time_ns=1000.0, **changes):
         "float32",
         "ok",
         shapes="float32[4, 8], float32[4, 8]",
-        samples=samples_of(time_ns),
         ladder=ladder,
         bytes=10_000.0,
         flops=5_000.0,
@@ -50,12 +39,7 @@ def case_of(operator="c10::add", variant="numpy", time_ns=1000.0, **changes):
 
 
 WRONG = case_of(
-    variant="numba",
-    status="wrong",
-    samples=None,
-    ladder={},
-    code="C10E504",
-    reason="result differs from the reference",
+    variant="numba", status="wrong", ladder={}, code="C10E504", reason="result differs from the reference"
 )
 SKIPPED = (
     Skipped("c10::add", "CUDA", "triton", "no CUDA device"),
@@ -155,12 +139,12 @@ def test_cases_of_an_operator_stand_together():
 
 
 def test_brackets_are_text_and_not_markup():
-    case = case_of(status="crashed", samples=None, ladder={}, reason="exit [red]9[/red]")
+    case = case_of(status="crashed", ladder={}, reason="exit [red]9[/red]")
     assert "exit [red]9[/red]" in render_bench(replace(RUN, cases=(case,)), 200)
 
 
 def test_warnings_are_listed_with_their_code():
-    noisy = case_of(samples=Samples(1, (100, 130) * 10))
+    noisy = case_of(ladder={"call": Samples(1, (100, 130) * 10)})
     text = render_bench(replace(RUN, cases=(noisy,)), 120)
     assert "warning[C10W651] noise, or the ± of the time, over 10 % in 1 of 1 cases" in text
 
