@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import re
@@ -98,12 +97,6 @@ class Environment:
     commit: Commit | None = None
     clock: ClockQuality | None = None
     peaks: Peaks | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for runs on machines of the same kind with the same Python."""
-        facts = (self.cpu_model, self.cores, self.system, self.machine, self.implementation, self.python)
-        return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
 
 def read_environment(folder: Path, packages: Iterable[str] = ()) -> Environment:

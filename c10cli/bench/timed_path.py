@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from c10cli.arrays.placement import overwrite
-from c10cli.errors import C10Error, KernelError
+from c10cli.arrays.tensor_types import tensors_of
+from c10cli.errors import C10Error, Diagnostic, KernelError
 from c10cli.manifest.declarations import OperatorDecl
 from c10cli.verify.inputs import Arguments, copy_tensors, make_arguments
 from c10cli.verify.kernel_call import call_checked
@@ -72,52 +73,45 @@ class TimedPath:
         try:
             self.check(now)
         except KernelError as error:
-            raise _did_not_follow(error, self._decl, self._kernel) from error.__cause__
+            if error.code != "C10E504":
+                raise
+            raise KernelError(self._did_not_follow(error.diagnostics[0]), **error.facts) from error.__cause__
         return "ok"
 
+    def _did_not_follow(self, finding: Diagnostic) -> Diagnostic:
+        what = f"the result of kernel `{self._kernel}` of `{self._decl.name}` did not follow its arguments"
+        note = (
+            "the contents of the timed arguments were changed in place, and the kernel was called once more"
+        )
+        where = finding.message.partition(" differs from the reference in ")[2]
+        help = "keep no result by the identity of arguments"
+        return replace(finding, message=f"{what} in {where}", help=help).with_notes(note)
 
-def _overwrite(tensor: Any, array: Any) -> bool:
-    """Put *array* into *tensor*, or all of a list into another; False where that is not possible."""
-    if isinstance(tensor, list):
-        return all([_overwrite(one, other) for one, other in zip(tensor, array, strict=True)])
-    return overwrite(tensor, array)
+
+def _overwrite(argument: Any, contents: Any) -> bool:
+    """Put *contents* into the tensors of *argument*; False where that is not possible."""
+    pairs = list(zip(tensors_of(argument), tensors_of(contents), strict=False))
+    return bool(pairs) and all([overwrite(tensor, array) for tensor, array in pairs])
 
 
 def _other_contents(before: Arguments, fresh: Arguments) -> Arguments:
-    """Of the arguments that are arrays or lists of them, those with contents other than *before*.
+    """Of the arguments that hold arrays, those with contents other than *before*.
 
     Where no random number makes a difference, floats are halved: that keeps
     their order and their signs, which an operator may rely on.
     """
-    arrays = {name: value for name, value in before.items() if _holds_arrays(value)}
     other: Arguments = {}
-    for contents in (fresh, {name: _halved(value) for name, value in arrays.items()}):
-        other = other or {n: contents[n] for n in arrays if _bytes(contents[n]) != _bytes(arrays[n])}
+    for contents in (fresh, {name: _halved(value) for name, value in before.items()}):
+        other = other or {n: contents[n] for n in before if _bytes(contents[n]) != _bytes(before[n])}
     return other
 
 
-def _holds_arrays(value: Any) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(isinstance(element, np.ndarray) for element in value)
-    return isinstance(value, np.ndarray)
-
-
-def _bytes(value: Any) -> Any:
-    return list(map(_bytes, value)) if isinstance(value, list) else value.tobytes()
+def _bytes(value: Any) -> list[bytes]:
+    return [array.tobytes() for array in tensors_of(value)]
 
 
 def _halved(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(_halved, value))
-    return (value / 2).astype(value.dtype) if value.dtype.kind in "fcV" else value
-
-
-def _did_not_follow(error: KernelError, decl: OperatorDecl, kernel: str) -> KernelError:
-    if error.code != "C10E504":
-        return error
-    (finding,) = error.diagnostics
-    what = f"the result of kernel `{kernel}` of `{decl.name}` did not follow its arguments"
-    note = "the contents of the timed arguments were changed in place, and the kernel was called once more"
-    where = finding.message.partition(" differs from the reference in ")[2]
-    told = replace(finding, message=f"{what} in {where}", help="keep no result by the identity of arguments")
-    return KernelError(told.with_notes(note), **error.facts)
+    is_float = isinstance(value, np.ndarray) and value.dtype.kind in "fcV"
+    return (value / 2).astype(value.dtype) if is_float else value

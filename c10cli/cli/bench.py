@@ -16,7 +16,6 @@ from c10cli.cli.session import Session
 
 if TYPE_CHECKING:
     from c10cli.bench.outcome import RunResult
-    from c10cli.manifest.link import Registry
 
 
 @c10_command("bench")
@@ -54,9 +53,10 @@ def command(
 
     Example: c10 bench softmax CPU/numba --time 1
     """
-    from c10cli.bench.journal import make_run_folder
+    from c10cli.bench.journal import find_run_folder, make_run_folder, read_journal
+    from c10cli.bench.outcome import RunResult
     from c10cli.bench.plan import make_plan
-    from c10cli.bench.run import end_run, run_plan, start_run
+    from c10cli.bench.run import check_unchanged, end_run, run_plan, start_run
     from c10cli.report.formats import write_reports
 
     if resume == "":  # a variable of a script that is not set, not a wish for a new run
@@ -64,7 +64,9 @@ def command(
     registry = session.load()
     run = None
     if resume:
-        folder, run = _begun(registry, output, resume)
+        folder = find_run_folder(output, resume)
+        run = RunResult.from_records(read_journal(folder))
+        check_unchanged(run, registry.manifest)
         _refuse_others(ctx, run, select, options)
         select = tuple(run.plan.get("select", ()))
     plan = make_plan(registry, select, done={case.id for case in run.cases if case.samples} if run else ())
@@ -80,22 +82,6 @@ def command(
     write_reports(run, folder)
     _show(session, folder, run)
     return run.exit_status or 0
-
-
-def _begun(registry: Registry, output: Path, name: str) -> tuple[Path, RunResult]:
-    """The folder of the run *name*, and what its journal holds.
-
-    Raises:
-        BenchError: C10E603, there is no such run; C10E604, what it measures was changed since.
-    """
-    from c10cli.bench.journal import find_run_folder, read_journal
-    from c10cli.bench.outcome import RunResult
-    from c10cli.bench.run import check_unchanged
-
-    folder = find_run_folder(output, name)
-    run = RunResult.from_records(read_journal(folder))
-    check_unchanged(run, registry.manifest)
-    return folder, run
 
 
 def _refuse_others(

@@ -9,10 +9,8 @@ outlives its library takes the process down.
 
 from __future__ import annotations
 
-import importlib.util
 import keyword
 import os
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -264,18 +262,6 @@ def module_name_fault(target: Path) -> str:
     name = target.stem
     if target.suffix != ".py" or not name.isidentifier() or keyword.iskeyword(name):
         return "is no name of a Python module"
-    if name in sys.stdlib_module_names or _is_elsewhere(name, target):
+    if is_installed(name) and not target.exists():  # else it may be the module itself that is found
         return f"would hide the installed `{name}`, or be hidden by it"
     return ""
-
-
-def _is_elsewhere(name: str, target: Path) -> bool:
-    """Whether an `import` of *name* finds something elsewhere than beside *target*."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # a module without a spec is one all the same
-        return name in sys.modules
-    # A folder without `__init__.py`, which has no origin, gives way to a module.
-    if spec is None or spec.origin is None:
-        return False
-    return Path(spec.origin).parent.resolve() != target.parent.resolve()

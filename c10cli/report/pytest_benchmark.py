@@ -38,7 +38,7 @@ def render_pytest_benchmark(run: RunResult) -> str:
 
 def _machine_info(environment: Environment) -> dict[str, object]:
     return {
-        "node": environment.fingerprint,  # where pytest-benchmark writes the host's name
+        "node": environment.cpu_model,  # where pytest-benchmark writes the host's name
         "processor": environment.machine,
         "machine": environment.machine,
         "python_implementation": environment.implementation,

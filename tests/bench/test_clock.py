@@ -20,13 +20,7 @@ def test_reads_within_one_tick_do_not_count_as_resolution():
     assert measure_clock(clock_of([0, 0, 0, 40, 40, 40]), reads=5) == ClockQuality(40, 0)
 
 
-def test_a_coarse_clock_is_read_until_it_ticks():
-    readings = itertools.chain([0] * 500, itertools.repeat(16_000_000))
-    assert measure_clock(clock_of(readings), reads=10) == ClockQuality(16_000_000, 0)
-
-
-def test_a_clock_that_stands_still_is_refused(monkeypatch):
-    monkeypatch.setattr("c10cli.bench.clock._MOST_READS", 100)
+def test_a_clock_that_stands_still_is_refused():
     with pytest.raises(BenchError, match="the clock stands still") as caught:
         measure_clock(lambda: 5)
     assert caught.value.code == "C10E602"

@@ -61,11 +61,6 @@ def test_variables_that_change_times_are_kept_and_others_are_not(tmp_path, monke
     }
 
 
-def test_the_fingerprint_tells_machines_apart_and_ignores_their_load(here):
-    assert replace(here, load=(9.0, 9.0, 9.0)).fingerprint == here.fingerprint
-    assert replace(here, cpu_model="another").fingerprint != here.fingerprint
-
-
 def test_the_cpu_model_comes_from_the_system_or_else_from_python(tmp_path):
     listing = tmp_path / "cpuinfo"
     listing.write_text("processor\t: 0\nmodel name\t: Fast One @ 3 GHz\n")
