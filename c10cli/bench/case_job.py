@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.bench.body import Round
 from c10cli.bench.environment import max_rss_bytes
 from c10cli.bench.outcome import CaseResult, Status
 from c10cli.bench.plan import Case, find_cases
 from c10cli.bench.rungs import make_operator, make_rounds
-from c10cli.bench.sampling import Budget, Samples, find_observers, measure_together, steady_state
+from c10cli.bench.sampling import Budget, find_observers, measure_together, steady_state
 from c10cli.bench.timed_path import TimedPath
 from c10cli.dispatch.kernel import BoundKernel, OpKernel
 from c10cli.errors import BenchError, C10Error, Diagnostic, InternalError, KernelError, ManifestError
 from c10cli.jobs.child import import_libraries, serve
 from c10cli.jobs.fingerprint import check_same
+from c10cli.manifest.declarations import OperatorDecl
 from c10cli.manifest.link import load_registry
 from c10cli.verify.cost import evaluate_cost
 from c10cli.verify.inputs import Arguments, is_of_case, place_case, shapes_text
@@ -39,85 +39,75 @@ def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
     check_same(registry.manifest, job["fingerprint"])
     cases, ids = find_cases(registry), job["cases"]
     import_libraries(cases[ids[number]].variant.kernel for number in job["items"])
-    return lambda number: _Measurement(cases[ids[number]], job["time_s"], job["seed"]).measure().to_dict()
+    return lambda number: _measure(cases[ids[number]], job["time_s"], job["seed"]).to_dict()
 
 
-class _Measurement:
-    """One case on its way to a result."""
+def _measure(case: Case, time_s: float, seed: int) -> CaseResult:
+    """The case's result, whatever its kernel raises."""
+    result, decl = case.result, case.linked.decl
+    try:
+        bound = case.linked.bind(case.variant.kernel)
+        expectation = expect(decl, case.point, seed=seed)
+        result = _described(result, decl, expectation.arguments)
+        return _timed(case, bound, expectation, result, time_s, seed)
+    except C10Error as error:
+        status, finding = _status_of(error), error.diagnostics[0]
+    except MemoryError as error:
+        text = f"not enough memory: {error}" if str(error) else "not enough memory"
+        status, finding = "out-of-memory", Diagnostic("C10E606", text)
+    return replace(result, status=status, code=finding.code, reason=finding.message)
 
-    def __init__(self, case: Case, time_s: float, seed: int) -> None:
-        self._decl, self._kernel, self._point = case.linked.decl, case.variant.kernel, case.point
-        self._linked, self._time_ns, self._seed = case.linked, int(time_s * 1e9), seed
-        self._result = case.result  # what is known of it so far
 
-    def measure(self) -> CaseResult:
-        """The case's result, whatever its kernel raises."""
-        try:
-            return self._measured()
-        except C10Error as error:
-            status, finding = _status_of(error), error.diagnostics[0]
-        except MemoryError as error:
-            text = f"not enough memory: {error}" if str(error) else "not enough memory"
-            status, finding = "out-of-memory", Diagnostic("C10E606", text)
-        return replace(self._result, status=status, code=finding.code, reason=finding.message)
+def _described(result: CaseResult, decl: OperatorDecl, arguments: Arguments) -> CaseResult:
+    """*result* with shapes and cost, or with what is wrong with the cost, no fault of the kernel."""
+    result = replace(result, shapes=shapes_text(arguments))
+    try:
+        nbytes, flops = evaluate_cost(decl, arguments)
+    except ManifestError as error:
+        return replace(result, checks={"cost": error.diagnostics[0].message})
+    return replace(result, bytes=nbytes, flops=flops)
 
-    def _measured(self) -> CaseResult:
-        """Check, measure, check again: no time without a correct result."""
-        decl, kernel, key = self._decl, self._kernel, self._kernel.dispatch_key
-        bound = self._linked.bind(kernel)
-        expectation = expect(decl, self._point, seed=self._seed)
-        cost_fault = self._describe(expectation.arguments)
-        # Copies, because the contents of what is timed will be changed.
-        timed = place_case(decl, self._point, expectation.arguments, kernel)
-        operator = make_operator(decl.schema, bound, key)
-        path = TimedPath(decl, kernel.name, operator.call, timed)
-        self._check(bound, expectation)
-        path.check(expectation)
-        with steady_state():
-            observers = {*find_observers()}  # those of before, and those that the kernel sets
-            ladder = self._ladder(make_rounds(operator, bound, key, timed, kernel.arrays), timed)
-            observers |= {*find_observers()}
-        self._check(bound, expectation)
-        path.check(expectation)
-        judged = "reference" if expectation.returns is not None else "none: the operator has no reference"
-        checks = {
-            "before": "ok",
-            "after": "ok",
-            "against": judged,
-            "follows": path.check_follows(expectation, seed=self._seed + 1),
-            "observers": sorted(observers),
-            "cost": cost_fault,
-        }
-        told = {name: found for name, found in checks.items() if found}
-        return replace(self._result, ladder=ladder, max_rss_bytes=max_rss_bytes(), checks=told)
 
-    def _describe(self, arguments: Arguments) -> str:
-        """Enter shapes and cost; what is wrong with the cost, which is no fault of the kernel."""
-        self._result = replace(self._result, shapes=shapes_text(arguments))
-        try:
-            nbytes, flops = evaluate_cost(self._decl, arguments)
-        except ManifestError as error:
-            return error.diagnostics[0].message
-        self._result = replace(self._result, bytes=nbytes, flops=flops)
-        return ""
+def _timed(
+    case: Case, bound: BoundKernel, expectation: Expectation, result: CaseResult, time_s: float, seed: int
+) -> CaseResult:
+    """Check, measure, check again: no time without a correct result."""
+    decl, kernel = case.linked.decl, case.variant.kernel
+    key = kernel.dispatch_key
+    # Copies, because the contents of what is timed will be changed.
+    timed = place_case(decl, case.point, expectation.arguments, kernel)
+    operator = make_operator(decl.schema, bound, key)
+    path = TimedPath(decl, kernel.name, operator.call, timed)
 
-    def _check(self, bound: BoundKernel, expectation: Expectation) -> None:
-        """Refuse a kernel that is not right on copies of the arguments."""
-        key = DispatchKey(self._kernel.dispatch_key)
-        kernel = OpKernel(self._linked.handle.calling(), key, bound)
-        wrong = check_kernel(self._decl, self._kernel, kernel, expectation)
+    def check() -> None:
+        alone = OpKernel(case.linked.handle.calling(), DispatchKey(key), bound)
+        wrong = check_kernel(decl, kernel, alone, expectation)
         if wrong:
             raise KernelError(wrong[0])
+        path.check(expectation)
 
-    def _ladder(self, rounds: Mapping[str, Round], arguments: Arguments) -> dict[str, Samples]:
-        """The ladder; what the kernel raises in the middle of it is told as its own."""
-        budget = Budget(min_samples=10, time_ns=self._time_ns)
+    check()
+    with steady_state():
+        observers = {*find_observers()}  # those of before, and those that the kernel sets
+        rounds = make_rounds(operator, bound, key, timed, kernel.arrays)
+        budget = Budget(min_samples=10, time_ns=int(time_s * 1e9))
         try:
-            return measure_together(rounds, budget, warm_up_ns=_WARM_UP_NS, seed=self._seed)
+            ladder = measure_together(rounds, budget, warm_up_ns=_WARM_UP_NS, seed=seed)
         except (KeyboardInterrupt, InternalError, BenchError):
             raise
         except BaseException as error:
-            raise as_kernel_error(self._decl.schema, self._kernel.name, error, arguments) from error
+            raise as_kernel_error(decl.schema, kernel.name, error, timed) from error
+        observers |= {*find_observers()}
+    check()
+    checks: dict[str, object] = {
+        "before": "ok",
+        "after": "ok",
+        "against": "none: the operator has no reference" if expectation.returns is None else "reference",
+        "follows": path.check_follows(expectation, seed=seed + 1),
+        **result.checks,
+    }
+    checks |= {"observers": sorted(observers)} if observers else {}
+    return replace(result, ladder=ladder, max_rss_bytes=max_rss_bytes(), checks=checks)
 
 
 def _status_of(error: C10Error) -> Status:

@@ -1,8 +1,8 @@
 """A run's folder and its journal: every finished case is on the disk at once.
 
 The journal is a file of JSON lines, only ever appended to.  A process that
-dies half-way leaves at most one broken line, the last; reading skips it and
-the next writer removes it.
+dies half-way leaves a broken line, the last; the next writer begins another,
+and reading skips it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
-from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -31,10 +30,11 @@ def append_record(folder: Path, record: Mapping[str, object]) -> None:
     path = folder / JOURNAL_NAME
     # ASCII, because a kernel's words may hold halves of surrogate pairs, which no UTF-8 can.
     line = json.dumps(record, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
-    rest = memoryview(line.encode())
     try:
         with path.open("a+b", buffering=0) as file:
-            _mend(file)
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+            cut_off = file.read() not in (b"", b"\n")
+            rest = memoryview(b"\n" * cut_off + line.encode())
             while rest:  # a write may be cut short, by a signal for one
                 rest = rest[os.write(file.fileno(), rest) :]
             os.fsync(file.fileno())
@@ -42,39 +42,19 @@ def append_record(folder: Path, record: Mapping[str, object]) -> None:
         raise _cannot_write(path, error) from error
 
 
-def _mend(file: FileIO) -> None:
-    """Make the journal end with a whole line: a killed writer may have left a part of one."""
-    end = file.seek(0, os.SEEK_END)
-    file.seek(max(0, end - 1))
-    if file.read() in (b"", b"\n"):
-        return
-    file.seek(0)
-    whole, newline, tail = file.read().rpartition(b"\n")
-    if _parse_line(tail) is None:
-        file.truncate(len(whole) + len(newline))
-    else:  # only the line's end was lost
-        file.write(b"\n")
-
-
 def read_journal(folder: Path) -> list[dict[str, object]]:
-    """The records of the journal in *folder*, without a last line that was cut off.
+    """The records of the journal in *folder*, without lines that were cut off.
 
     Raises:
-        BenchError: there is no journal, or a line before the last is no record (C10E603).
+        BenchError: there is no journal (C10E603).
     """
     path = folder / JOURNAL_NAME
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise _cannot_read(path, f"{error.strerror}") from error
-    records = []
-    for number, line in enumerate(lines, start=1):
-        record = _parse_line(line)
-        if record is not None:
-            records.append(record)
-        elif line.strip() and number < len(lines):
-            raise _cannot_read(path, f"line {number} is not a JSON object")
-    return records
+        fact = f"cannot read {path.name}: {error.strerror}"
+        raise BenchError(Diagnostic("C10E603", fact, place=str(path))) from error
+    return [record for line in lines if (record := _parse_line(line)) is not None]
 
 
 def _parse_line(line: bytes) -> dict[str, object] | None:
@@ -132,7 +112,3 @@ def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:
 def _cannot_write(path: Path, error: OSError) -> ReportError:
     reason = error.strerror or str(error)
     return ReportError(Diagnostic("C10E701", f"cannot write {path.name}: {reason}", place=str(path)))
-
-
-def _cannot_read(path: Path, reason: str) -> BenchError:
-    return BenchError(Diagnostic("C10E603", f"cannot read {path.name}: {reason}", place=str(path)))

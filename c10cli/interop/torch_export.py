@@ -38,12 +38,10 @@ class TorchExport:
 
     Args:
         operators: their names, all of them now under ``torch.ops``.
-        kernels: per operator and dispatch key, the kernel's entry point.
         libraries: the `torch.library.Library` objects that hold them.
     """
 
     operators: tuple[str, ...]
-    kernels: dict[tuple[str, str], str]
     libraries: tuple[Any, ...]
 
 
@@ -85,10 +83,9 @@ def export_to_torch(registry: Registry, library: Any = None, *, select: Sequence
     if any(findings):
         raise RegistrationError(*_first([found for found in findings if found]))
     libraries = {library.ns: library} if library is not None else {}
-    kernels = _register_all(chosen, libraries)
-    exported = TorchExport(tuple(str(o.decl.name) for o in chosen), kernels, tuple(libraries.values()))
-    _kept[known] = exported
-    return exported
+    _register_all(chosen, libraries)
+    _kept[known] = TorchExport(tuple(str(o.decl.name) for o in chosen), tuple(libraries.values()))
+    return _kept[known]
 
 
 def _declared(linked: LinkedOperator) -> Iterable[str]:
@@ -169,38 +166,33 @@ def _say_the_same(read: str, meant: str) -> bool:
         return False
 
 
-def _register_all(chosen: Sequence[LinkedOperator], libraries: dict[str, Any]) -> dict[tuple[str, str], str]:
+def _register_all(chosen: Sequence[LinkedOperator], libraries: dict[str, Any]) -> None:
     """Register *chosen*, in *libraries* or in new ones that are added there; all of it or nothing."""
     import torch
 
     new_library: Any = torch.library.Library
     made = []
-    kernels: dict[tuple[str, str], str] = {}
     for linked in chosen:
         namespace = linked.decl.name.namespace
         try:
             if namespace not in libraries:
                 libraries[namespace] = new_library(namespace, "FRAGMENT")
                 made.append(libraries[namespace])
-            kernels |= _register(linked, libraries[namespace])
+            _register(linked, libraries[namespace])
         except (RuntimeError, ValueError) as error:
             for own in made:
                 own._destroy()
             refused = _refused(linked.decl, " ".join(error_text(error).split()))
             raise RegistrationError(refused, operator=str(linked.decl.name)) from error
-    return kernels
 
 
-def _register(linked: LinkedOperator, library: Any) -> dict[tuple[str, str], str]:
-    """Define one operator; the entry points of its kernels by name and dispatch key."""
+def _register(linked: LinkedOperator, library: Any) -> None:
     name = linked.decl.name
     # With the namespace spelt out, torch raises when the interpreter ends.
     plain, schema = (str(text).removeprefix(f"{name.namespace}::") for text in (name, linked.decl.schema))
     library.define(schema)
-    kernels = exported_kernels(linked)
-    for key, variant in kernels.items():
+    for key, variant in exported_kernels(linked).items():
         library.impl(plain, make_torch_kernel(linked, variant), key)
-    return {(str(name), key): variant.kernel.entry_point.text for key, variant in kernels.items()}
 
 
 def _first(findings: list[Diagnostic]) -> list[Diagnostic]:

@@ -30,7 +30,7 @@ def render_diagnostics(diagnostics: Iterable[Diagnostic], *, color: bool = False
 
 def render_diagnostic(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """One finding; *color* adds ANSI colours, which only repeat what the text says."""
-    paint = _painted if color else _plain
+    paint = _painted if color else lambda _style, text: text
     head = paint(diagnostic.severity, f"{diagnostic.severity}[{diagnostic.code}]")
     lines = [head + paint("bold", f": {_clean(diagnostic.message)}")]
     span = diagnostic.span
@@ -50,10 +50,6 @@ def render_diagnostic(diagnostic: Diagnostic, *, color: bool = False) -> str:
 
 def _painted(style: str, text: str) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
-
-
-def _plain(_style: str, text: str) -> str:
-    return text
 
 
 def _snippet(diagnostic: Diagnostic, span: Span, gutter: int, paint: _Paint) -> list[str]:
