@@ -22,12 +22,19 @@ def _describe(value: Any) -> str:
         return str(value)
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if dtype is not None and isinstance(shape, tuple):
+        if is_numpy_scalar(value):
+            return f"{dtype_name(dtype)} {value}"[:40]
         return f"{dtype_name(dtype)}[{', '.join(str(extent) for extent in shape)}]"
     if isinstance(value, list | tuple | dict | set):
         return f"{type(value).__qualname__} of {len(value)}"
     if isinstance(value, int | float | complex | str | bytes):
         return f"{type(value).__qualname__} {value!r}"[:40]
     return type(value).__qualname__
+
+
+def is_numpy_scalar(value: object) -> bool:
+    """Whether *value* is one of NumPy's, told without importing it."""
+    return any(base.__name__ == "generic" and base.__module__ == "numpy" for base in type(value).__mro__)
 
 
 def callable_name(function: object) -> str:

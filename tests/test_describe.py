@@ -68,3 +68,9 @@ class Named(Called):
 )
 def test_a_callable_is_named_without_its_address_and_without_error(make, name):
     assert callable_name(make()) == name
+
+
+def test_a_numpy_scalar_is_shown_by_its_value_and_an_array_is_not():
+    numpy = pytest.importorskip("numpy")
+    assert describe(numpy.int64(3)) == "int64 3"
+    assert describe(numpy.ones(())) == "float64[]"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -41,11 +42,13 @@ def convert_like(array: Any, result: Any, dtype: str) -> Any:
 
 
 def available_bytes() -> int:
-    """Memory that can be taken now, as Linux tells it: the machine's, or the container's if that is less."""
+    """Memory that can be taken now: what Linux tells of machine and container; elsewhere the machine's."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
     except (OSError, ValueError, StopIteration):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # Windows has no such function
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return 8 * 2**30
     group = Path("/sys/fs/cgroup")
     with contextlib.suppress(OSError, ValueError):  # there is no such group, or the limit is the word max

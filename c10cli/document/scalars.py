@@ -21,7 +21,7 @@ _MAX_DIGITS: Final = 3_500  # of base 16 too, an integer that Python prints: at 
 def resolve_scalar(text: str) -> object:
     """The value of a plain scalar: null, bool, int, float, or the text itself.
 
-    An integer of thousands of digits stays text: Python could not print it.
+    An integer of thousands of digits is infinite: Python could not print it.
 
     >>> [resolve_scalar(text) for text in ("1e-5", "017", "0o17", "no", "12:30", "")]
     [1e-05, 17, 15, 'no', '12:30', None]
@@ -30,7 +30,7 @@ def resolve_scalar(text: str) -> object:
         return _WORDS.get(text, text)
     if _INT.fullmatch(text):
         if len(text) > _MAX_DIGITS:
-            return text
+            return float("inf")
         return int(text, 0) if text[1:2] in ("o", "x") else int(text)
     return float(text) if _FLOAT.fullmatch(text) else _WORDS.get(text, text)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import stat
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,9 +68,12 @@ def parse_document(text: str | bytes, file: str = "<manifest>") -> Document:
     try:
         if isinstance(text, bytes):
             document.text = _decoded(text, file)
-        loader = _Loader(document.text)
+        loader, builder = _Loader(document.text), _Builder(document)
         try:
-            document.value = _Builder(document).build(loader.get_event)
+            document.value = builder.build(loader.get_event)
+        except (ManifestError, yaml.YAMLError):
+            builder.check_open()
+            raise
         finally:
             loader.dispose()
     except ManifestError as stop:
@@ -101,11 +105,18 @@ class _Builder:
         self.anchors: dict[str, Any] = {}
         self.sizes: dict[str, int] = {}
         self.aliased = 0
+        self.stack: list[_Frame] = []
+
+    def check_open(self) -> None:
+        """Find what is wrong with the keys of mappings whose end is not read."""
+        for frame in self.stack:
+            if type(frame.event) is MappingStartEvent:
+                self._mapping(frame)
 
     def build(self, get_event: Callable[[], Any]) -> object:
         """The value of the document; `REFUSED` for an empty text."""
         root = frame = _Frame(None, 0)
-        stack: list[_Frame] = []
+        self.stack = stack = [root]
         count = 0
         while True:
             event = get_event()
@@ -114,12 +125,12 @@ class _Builder:
             if kind is ScalarEvent:
                 value = self._scalar(event)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                stack.append(frame)
                 frame = self._open(event, count, len(stack))
+                stack.append(frame)
                 continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
-                place, value = self._close(frame, event, count)
-                frame = stack.pop()
+                place, value = self._close(stack.pop(), event, count)
+                frame = stack[-1]
                 frame.values.append(value)
                 frame.places.append(place)
                 continue
@@ -169,16 +180,19 @@ class _Builder:
         """The mapping of a frame, and the places of its keys and values; of equal keys the first counts."""
         found: dict[str, Any] = {}
         places: dict[str, tuple[Place, Place]] = {}
-        for index in range(0, len(frame.values), 2):
-            key, place = frame.values[index], frame.places[index]
+        values, value_places = frame.values[1::2], frame.places[1::2]
+        # The last one has no value where reading stopped.
+        for key, place, value, value_place in zip_longest(
+            frame.values[::2], frame.places[::2], values, value_places
+        ):
             if type(key) is not str or (key == "<<" and place[4] == PLAIN):
                 self._refuse_key(place, key)
             elif key in found:
                 self.document.repeats.setdefault(id(found), []).append(len(self.document.findings))
                 self._repeated(key, places[key][0], place)
             else:
-                found[key] = frame.values[index + 1]
-                places[key] = place, frame.places[index + 1]
+                found[key] = value
+                places[key] = place, value_place
         return found, places
 
     def _repeated(self, key: str, first: Place, second: Place) -> None:

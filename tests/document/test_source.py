@@ -202,3 +202,8 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path, make):
     (finding,) = load_document(path, "registry.yaml").findings
     assert finding.code == "C10E101"
     assert finding.message == "manifest `registry.yaml` cannot be read: it is no regular file"
+
+
+def test_keys_of_mappings_that_reading_did_not_end_are_judged_all_the_same():
+    document = parse_document("version: 1\n7: x\nsame: 1\nsame: 2\n\tbad: 1\n")
+    assert sorted(finding.code for finding in document.findings) == ["C10E102", "C10E103", "C10E106"]
