@@ -24,16 +24,13 @@ if TYPE_CHECKING:  # `as` makes them public to type checkers
     from c10cli.arrays.tensor_types import key_of as key_of, register_tensor_type as register_tensor_type
     from c10cli.diff.schemas import SchemaChange as SchemaChange, compare_schemas as compare_schemas
     from c10cli.dispatch.dispatch_table import DispatchTable as DispatchTable
-    from c10cli.dispatch.dispatcher import (
-        Dispatcher as Dispatcher,
-        KernelRegistrar as KernelRegistrar,
-        OperatorHandle as OperatorHandle,
-    )
+    from c10cli.dispatch.dispatcher import Dispatcher as Dispatcher, KernelRegistrar as KernelRegistrar
     from c10cli.dispatch.kernel import (
         BoxedKernel as BoxedKernel,
         KernelCache as KernelCache,
         OpKernel as OpKernel,
     )
+    from c10cli.dispatch.operator import OperatorHandle as OperatorHandle
     from c10cli.dispatch.registration import (
         KernelRegistrationBuilder as KernelRegistrationBuilder,
         OpSchemaRegistrar as OpSchemaRegistrar,
@@ -73,8 +70,9 @@ _HOMES = {
     "c10cli.arrays.tensor_types": "key_of register_tensor_type",
     "c10cli.diff.schemas": "SchemaChange compare_schemas",
     "c10cli.dispatch.dispatch_table": "DispatchTable",
-    "c10cli.dispatch.dispatcher": "Dispatcher KernelRegistrar OperatorHandle",
+    "c10cli.dispatch.dispatcher": "Dispatcher KernelRegistrar",
     "c10cli.dispatch.kernel": "BoxedKernel KernelCache OpKernel",
+    "c10cli.dispatch.operator": "OperatorHandle",
     "c10cli.dispatch.registration": (
         "KernelRegistrationBuilder OpSchemaRegistrar define_op_schema kernel_registration ops"
     ),

@@ -80,7 +80,7 @@ def _timed(
     path = TimedPath(decl, kernel.name, operator.call, timed)
 
     def check() -> None:
-        alone = OpKernel(case.linked.handle.calling(), DispatchKey(key), bound)
+        alone = OpKernel(case.linked.handle.calling, DispatchKey(key), bound)
         wrong = check_kernel(decl, kernel, alone, expectation)
         if wrong:
             raise KernelError(wrong[0])

@@ -10,8 +10,9 @@ from typing import Any
 from c10cli.arrays.devices import device_of, synchronizer, waiter
 from c10cli.bench.body import Body, Round, make_fresh_round, make_round
 from c10cli.bench.clock import SYSTEM_CLOCK
-from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
+from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.dispatch.kernel import BoundKernel, BoxedKernel
+from c10cli.dispatch.operator import OperatorHandle
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.inputs import Arguments, copy_tensors
 from c10cli.verify.kernel_call import end_copies_of
@@ -45,7 +46,7 @@ def make_rounds(
     kwargs = {a.name: arguments[a.name] for a in schema.keyword_only}
     idle, null = Dispatcher().register_schema(schema), _null_function(schema)
     idle.dispatcher.register_kernel(idle, dispatch_key, null)
-    direct, device = bound.caller(real.calling()), device_of(dispatch_key, library)
+    direct, device = bound.caller(real.calling), device_of(dispatch_key, library)
 
     def renew() -> list[object]:
         return [*copy_tensors(arguments).values()]

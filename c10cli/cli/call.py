@@ -74,14 +74,14 @@ def command(session: Session, call: OperatorCall, save: Path | None) -> int:
 def _kernel(call: OperatorCall, arguments: dict[str, Any]) -> OpKernel:
     """The kernel to call: the registered one for the arguments, or the variant asked for."""
     linked, key = call.linked, call.key or "CPU"
-    linked.handle.calling().key_tensor((), arguments)  # refused where there is none, with a variant, too
+    linked.handle.calling.key_tensor((), arguments)  # refused where there is none, with a variant, too
     if call.variant is None:
         try:
             return linked.handle.lookup(**arguments)
         except NoKernelError as error:
             raise with_variants(error, linked) from error
     bound = linked.bind(linked.variant(key, call.variant).kernel)
-    return OpKernel(linked.handle.calling(), DispatchKey(key), bound)
+    return OpKernel(linked.handle.calling, DispatchKey(key), bound)
 
 
 def with_variants(error: NoKernelError, linked: LinkedOperator) -> NoKernelError:

@@ -96,7 +96,7 @@ def read_page(code: str) -> str:
 
 def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
     """What decides which kernel *call* gets, as JSON-ready data; what it would end with before that runs."""
-    linked, calling, table = call.linked, call.linked.handle.calling(), call.linked.handle.table()
+    linked, calling, table = call.linked, call.linked.handle.calling, call.linked.handle.table()
     call.variant_for(call.key or "CPU")  # refused where there is none: then there is nothing to explain
     rule = "the first argument of type Tensor"
     if not schema_types.is_tensor(calling.dispatch_argument().type):
@@ -156,10 +156,10 @@ def _explain_arguments(call: OperatorCall) -> tuple[list[dict[str, Any]], str, s
         for name, value in arguments.items()
     ]
     try:
-        tensor = handle.calling().key_tensor((), arguments)
+        tensor = handle.calling.key_tensor((), arguments)
         key = key_of(tensor)
         if key is None:
-            raise handle.calling().not_a_tensor(tensor)
+            raise handle.calling.not_a_tensor(tensor)
         source, name = _source(call.linked, arguments, tensor), stand_in or key.name
         if call.variant is None and error is None:
             handle.table().entry_for(tensor)
@@ -179,7 +179,7 @@ def _explain_argument(name: str, value: Any, stand_in: str | None) -> dict[str, 
 
 def _source(linked: LinkedOperator, arguments: dict[str, Any], tensor: Any) -> str:
     """Where in *arguments* the *tensor* that decides is: ``x``, or ``xs[1]``."""
-    for argument in linked.handle.calling().dispatch_arguments():
+    for argument in linked.handle.calling.dispatch_arguments():
         value = arguments[argument.name]
         if value is tensor:
             return f"`{argument.name}`"

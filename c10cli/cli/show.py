@@ -38,7 +38,7 @@ def _lines(linked: LinkedOperator) -> list[str]:
         lines.append(f"  {argument}" + (f"  ({', '.join(notes)})" if notes else ""))
     lines += ["", "Returns"]
     lines += [f"  {returned}" for returned in decl.schema.returns] or ["  nothing"]
-    deciding = ", then ".join(f"`{a.name}`" for a in linked.handle.calling().dispatch_arguments())
+    deciding = ", then ".join(f"`{a.name}`" for a in linked.handle.calling.dispatch_arguments())
     lines += ["", f"Dispatch table (the key comes from {deciding})"]
     for key, variants in linked.variants.items():
         device = linked.device(key)
@@ -136,7 +136,7 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
             for a in decl.schema.arguments
         ],
         "returns": [{"name": r.name, "type": str(r.type)} for r in decl.schema.returns],
-        "dispatch_arguments": [a.name for a in linked.handle.calling().dispatch_arguments()],
+        "dispatch_arguments": [a.name for a in linked.handle.calling.dispatch_arguments()],
         "table": [
             {
                 "key": key,

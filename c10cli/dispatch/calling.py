@@ -184,10 +184,7 @@ class Calling:
             return args[index]
         value = kwargs.get(argument.name, _default(argument))
         if value is _MISSING:
-            fact, todo = f"is missing argument `{argument.name}`", f"pass `{argument.name}`"
-            raise self._wrong_argument(
-                "C10E404", f"`{self.schema.name}` {fact}", todo, argument=argument.name
-            )
+            self.schema.bind(args, kwargs)  # says which arguments are missing
         return value
 
     def key_tensor_on(self, stack: Stack) -> Any:
@@ -293,10 +290,7 @@ class Calling:
     ) -> Any:
         """What a generated function does, for the rare schema that Python can have none for."""
         values = self.slow_bind(args, kwargs)
-        function = slow
-        if key_of is not None:
-            deciding = [values[index] for index in self._dispatch]
-            function = table.get(key_of(deciding[0] if self._plain else self.first_tensor(*deciding)), slow)
+        function = slow if key_of is None else table.get(key_of(self.key_tensor_of(values)), slow)
         result = function(*values) if self._apply is None else self._apply(function, *values)
         return result if self._outputs == 1 else self.slow_returns(result)
 
@@ -341,11 +335,5 @@ def _default(argument: Argument) -> Any:
     return fresh(argument.default) if argument.has_default else _MISSING
 
 
-class _Below:
-    """What lies under a boxed kernel's arguments."""
-
-    def __repr__(self) -> str:
-        return "<the end of the kernel's arguments>"
-
-
-_BELOW = _Below()
+# What lies under a boxed kernel's arguments.
+_BELOW = object()

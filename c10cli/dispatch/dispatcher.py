@@ -18,33 +18,11 @@ from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelEntry, KernelSource, OpKernel, as_source
 from c10cli.dispatch.names import select_name
-from c10cli.dispatch.operator import Operator, SchemaSays, Unique
+from c10cli.dispatch.operator import OperatorHandle, Unique
 from c10cli.dispatch.stack import Stack
 from c10cli.errors import counted
 from c10cli.schema.model import FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_schema
-
-
-class OperatorHandle(Operator):
-    """One registered operator: its schema, its dispatch table, its call function.
-
-    ``handle.call(x, y)`` is the fast call, a function generated from the
-    schema; ``handle(x, y)`` is the same and explains wrong arguments better.
-    Values reach the kernel as they are, a list as the caller's own list; what
-    is left out comes from the schema's defaults, never from the kernel's.
-    There is one handle per registration: after the operator is deregistered,
-    every use raises `StaleHandleError`, also when its name is registered anew.
-    """
-
-    __slots__ = ("dispatcher",)
-
-    def __init__(self, schema: FunctionSchema, site: str, dispatcher: Dispatcher) -> None:
-        super().__init__(schema, site, checked=dispatcher.checked)
-        self.dispatcher = dispatcher
-
-
-# Of a handle, what it is called by; of the class, what it is.
-OperatorHandle.__doc__ = SchemaSays(lambda op: str(op.schema), OperatorHandle.__doc__)  # type: ignore[assignment]
 
 
 class Dispatcher(Unique):
@@ -274,11 +252,11 @@ class Dispatcher(Unique):
         registrations = {k: e for k, e in op.table().registrations.items() if k is not key}
         if entries:
             registrations[key] = entries
-        op.publish(DispatchTable(op.calling(), registrations))
+        op.publish(DispatchTable(op.calling, registrations))
 
     def _remove(self, op: OperatorHandle, site: str) -> None:
         del self._operators[op.name]
-        op.publish(DispatchTable(op.calling(), {}, deregistered_at=site))
+        op.publish(DispatchTable(op.calling, {}, deregistered_at=site))
 
     def _restore(self, op: OperatorHandle, table: DispatchTable) -> None:
         self._operators[op.name] = op
@@ -343,7 +321,7 @@ tensor_types.on_change(_refresh_all)
 def _after_fork() -> None:
     global _listing
     _listing = threading.RLock()
-    Operator.publishing = threading.RLock()
+    OperatorHandle.publishing = threading.RLock()
     for dispatcher in list(_dispatchers):
         dispatcher.after_fork()
 

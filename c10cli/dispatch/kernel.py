@@ -219,24 +219,19 @@ class KernelEntry:
         return f"{self.dispatch_key}: {self.source.name} (registered at {self.site})"
 
 
-_UNMADE = object()
+def _made_once(create: CacheCreator) -> CacheCreator:
+    """What *create* gives, made when it is first asked for; made is made, also where it is None."""
+    made: list[object] = []
+    making = threading.RLock()
 
+    def get_cache() -> object:
+        if not made:
+            with making:  # only threads that share an OpKernel against the advice ever meet here
+                if not made:
+                    made.append(create())
+        return made[0]
 
-class _CacheSlot:
-    """Holds one kernel cache, made when it is first asked for; made is made, also where it is None."""
-
-    __slots__ = ("_cache", "_create", "_making")
-
-    def __init__(self, create: CacheCreator) -> None:
-        self._create, self._cache = create, _UNMADE
-        self._making = threading.RLock()
-
-    def get(self) -> object:
-        if self._cache is _UNMADE:
-            with self._making:  # only threads that share an OpKernel against the advice ever meet here
-                if self._cache is _UNMADE:
-                    self._cache = self._create()
-        return self._cache
+    return get_cache
 
 
 class OpKernel:
@@ -258,13 +253,9 @@ class OpKernel:
     ) -> None:
         self._calling = calling
         self._bound = bound
-        # The slot, not a method of self, goes into the closure: a cycle would
-        # keep the cache alive after its OpKernel.
         create = bound.cache_creator
-        if create is None and not bound.boxed:
-            self._caller = bound.function
-        else:
-            self._caller = bound.caller(calling, _CacheSlot(create).get if create else None)
+        # No method of self gives the cache: a cycle would keep it alive after its OpKernel.
+        self._caller = bound.caller(calling, _made_once(create) if create else None)
         self._unboxed: Function | None = None
         if checked:
             self._caller = self._unboxed = checked_function(

@@ -42,10 +42,10 @@ class Unique:
 class SchemaSays:
     """An attribute that is of the schema where an operator is asked, and *of_class* where its class is."""
 
-    def __init__(self, of_operator: Callable[[Operator], object], of_class: str | None = None) -> None:
+    def __init__(self, of_operator: Callable[[OperatorHandle], object], of_class: str | None = None) -> None:
         self._of_operator, self._of_class = of_operator, of_class
 
-    def __get__(self, op: Operator | None, owner: type) -> object:
+    def __get__(self, op: OperatorHandle | None, owner: type) -> object:
         if op is not None:
             return self._of_operator(op)
         if self._of_class is None:
@@ -53,15 +53,22 @@ class SchemaSays:
         return self._of_class
 
 
-class Operator(Unique):
-    """What `OperatorHandle` is, without its dispatcher.
+class OperatorHandle(Unique):
+    """One registered operator: its schema, its dispatch table, its call function.
+
+    ``handle.call(x, y)`` is the fast call, a function generated from the
+    schema; ``handle(x, y)`` is the same and explains wrong arguments better.
+    Values reach the kernel as they are, a list as the caller's own list; what
+    is left out comes from the schema's defaults, never from the kernel's.
+    There is one handle per registration: after the operator is deregistered,
+    every use raises `StaleHandleError`, also when its name is registered anew.
 
     Args:
         site: where the schema was registered, ``file:line``.
-        checked: check every call.
+        dispatcher: the `Dispatcher` that made it.
     """
 
-    __slots__ = ("__weakref__", "_calling", "_checked", "_swap", "_table", "call", "name", "schema", "site")
+    __slots__ = ("__weakref__", "_swap", "_table", "call", "calling", "dispatcher", "name", "schema", "site")
 
     call: Callable[..., Any]
     __signature__ = SchemaSays(lambda op: inspect.signature(op.call))
@@ -70,15 +77,14 @@ class Operator(Unique):
     # other lock is taken meanwhile; reentrant for finalizers that register.
     publishing: ClassVar[threading.RLock] = threading.RLock()
 
-    def __init__(self, schema: FunctionSchema, site: str, *, checked: bool) -> None:
-        self.schema = schema
+    def __init__(self, schema: FunctionSchema, site: str, dispatcher: Any) -> None:
+        self.schema, self.dispatcher = schema, dispatcher
         self.name: OperatorName = schema.name
         self.site = site
-        self._checked = checked
-        self._calling = Calling(schema)
-        self._table = DispatchTable(self._calling, {})
-        self.call, self._swap = self._calling.generate(self._table.by_type, type, self._slow_call)
-        if checked:
+        self.calling = Calling(schema)
+        self._table = DispatchTable(self.calling, {})
+        self.call, self._swap = self.calling.generate(self._table.by_type, type, self._slow_call)
+        if dispatcher.checked:
             self.call = self._checked_call(self.call)
 
     def _slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -91,7 +97,7 @@ class Operator(Unique):
             table = self.table()  # staleness explains more than a missing argument
             values = list(self.schema.bind(args, kwargs, is_tensor=is_tensor).values())
             check_keys(self.schema, values)
-            entry = table.entry_for(self._calling.key_tensor_of(values))
+            entry = table.entry_for(self.calling.key_tensor_of(values))
             kernel, function = entry.bound(self.schema), table.function_of(entry)
             return as_declared(call_watched(self.schema, kernel.name, function, values, kernel.place))
 
@@ -116,7 +122,7 @@ class Operator(Unique):
                 raise
             self.table()  # as in a checked call
             try:
-                self._calling.slow_bind(args, kwargs)  # names alone: no value is looked into
+                self.calling.slow_bind(args, kwargs)  # names alone: no value is looked into
             except ArgumentError as explained:
                 raise explained from error
             raise
@@ -128,18 +134,18 @@ class Operator(Unique):
             DispatchError: C10E409, fewer values than arguments.
         """
         self.table()
-        self._calling.call_boxed(self.call, stack)
+        self.calling.call_boxed(self.call, stack)
 
     def lookup(self, /, *args: Any, **kwargs: Any) -> OpKernel:
         """The kernel that would serve a call with these arguments, not called."""
-        entry = self.table().entry_for(self._calling.key_tensor(args, kwargs))
-        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._checked)
+        entry = self.table().entry_for(self.calling.key_tensor(args, kwargs))
+        return OpKernel(self.calling, entry.dispatch_key, entry.bound(self.schema), self.dispatcher.checked)
 
     def lookup_on(self, stack: Stack) -> OpKernel:
         """The kernel that would serve the arguments on top of *stack*."""
         table = self.table()
-        entry = table.entry_for(self._calling.key_tensor_on(stack))
-        return OpKernel(self._calling, entry.dispatch_key, entry.bound(self.schema), self._checked)
+        entry = table.entry_for(self.calling.key_tensor_on(stack))
+        return OpKernel(self.calling, entry.dispatch_key, entry.bound(self.schema), self.dispatcher.checked)
 
     def lookup_key(self, dispatch_key: DispatchKey | str) -> OpKernel:
         """The kernel of *dispatch_key*, whatever the arguments will be."""
@@ -147,7 +153,7 @@ class Operator(Unique):
         entry = table.serving(key)
         if entry is None:
             raise table.no_kernel(key, f"lookup of {self.name}")
-        return OpKernel(self._calling, key, entry.bound(self.schema), self._checked)
+        return OpKernel(self.calling, key, entry.bound(self.schema), self.dispatcher.checked)
 
     def keys(self) -> tuple[DispatchKey, ...]:
         """The dispatch keys with a kernel, by number."""
@@ -191,10 +197,10 @@ class Operator(Unique):
         with self.publishing:
             self.publish(self._table.renewed())
 
-    def calling(self) -> Calling:
-        """How this operator is called; for building tables."""
-        return self._calling
-
     def __repr__(self) -> str:
         state = "" if self.is_live else " (deregistered)"
-        return f"<{type(self).__name__} {self.name}{state}>"
+        return f"<OperatorHandle {self.name}{state}>"
+
+
+# Of a handle, what it is called by; of the class, what it is.
+OperatorHandle.__doc__ = SchemaSays(lambda op: str(op.schema), OperatorHandle.__doc__)  # type: ignore[assignment]

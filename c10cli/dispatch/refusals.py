@@ -9,7 +9,7 @@ from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import describe
 from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.kernel import KernelEntry
-from c10cli.dispatch.operator import Operator
+from c10cli.dispatch.operator import OperatorHandle
 from c10cli.errors import ArgumentError, Diagnostic, RegistrationError, capped
 from c10cli.schema.model import schema_differences
 
@@ -17,7 +17,7 @@ from c10cli.schema.model import schema_differences
 _MOST_LINES = 8
 
 
-def defined_twice(existing: Operator, new: Operator) -> RegistrationError:
+def defined_twice(existing: OperatorHandle, new: OperatorHandle) -> RegistrationError:
     """The error for *new*, whose name *existing* has."""
     notes = [f"the first is registered at {existing.site}", f"the second comes from {new.site}"]
     which, todo = "the same", "register it once and share the handle"
@@ -33,7 +33,7 @@ def defined_twice(existing: Operator, new: Operator) -> RegistrationError:
     return _refusal(new, "C10E301", fact, todo, notes, place=new.site, sites=sites)
 
 
-def registered_twice(op: Operator, first: KernelEntry, second: KernelEntry) -> RegistrationError:
+def registered_twice(op: OperatorHandle, first: KernelEntry, second: KernelEntry) -> RegistrationError:
     """The error for the kernel *second*, whose key *first* serves."""
     key, name, sites = first.dispatch_key, first.source.name, (first.site, second.site)
     fact = f"`{op.name}` has a kernel for dispatch key {key} already: `{name}`"
@@ -45,7 +45,7 @@ def registered_twice(op: Operator, first: KernelEntry, second: KernelEntry) -> R
     return _refusal(op, "C10E302", fact, todo, notes, place=second.site, dispatch_key=key, sites=sites)
 
 
-def kernels_alive(op: Operator, table: DispatchTable) -> RegistrationError:
+def kernels_alive(op: OperatorHandle, table: DispatchTable) -> RegistrationError:
     """The error for deregistering the schema of *op* while *table* has kernels."""
     keys = ", ".join(map(str, table.keys()))
     fact = f"the schema of `{op.name}` cannot be deregistered while kernels are registered for {keys}"
@@ -53,7 +53,7 @@ def kernels_alive(op: Operator, table: DispatchTable) -> RegistrationError:
     return _refusal(op, "C10E307", fact, "deregister the kernels first", notes, registered_keys=table.keys())
 
 
-def not_registered(op: Operator, key: DispatchKey, table: DispatchTable) -> RegistrationError:
+def not_registered(op: OperatorHandle, key: DispatchKey, table: DispatchTable) -> RegistrationError:
     """The error for deregistering a kernel of *key* where *table* has none."""
     keys, names = table.keys(), ", ".join(map(str, table.keys())) or "none"
     fact = f"`{op.name}` has no kernel for dispatch key {key} to deregister; registered: {names}"
@@ -62,7 +62,7 @@ def not_registered(op: Operator, key: DispatchKey, table: DispatchTable) -> Regi
     return _refusal(op, "C10E308", fact, todo, notes, dispatch_key=key, registered_keys=keys)
 
 
-def foreign_operator(op: Operator) -> RegistrationError:
+def foreign_operator(op: OperatorHandle) -> RegistrationError:
     """The error for *op*, given to a dispatcher that it does not belong to."""
     return _refusal(op, "C10E303", f"`{op.name}` belongs to another dispatcher", "find it in this one first")
 
@@ -73,7 +73,14 @@ def wrong_argument(taker: str, expected: str, value: object) -> ArgumentError:
 
 
 def _refusal(
-    op: Operator, code: str, fact: str, todo: str, notes: Sequence[str] = (), *, place: str = "", **facts: Any
+    op: OperatorHandle,
+    code: str,
+    fact: str,
+    todo: str,
+    notes: Sequence[str] = (),
+    *,
+    place: str = "",
+    **facts: Any,
 ) -> RegistrationError:
     diagnostic = Diagnostic(code, fact, place=place, notes=tuple(notes), help=todo)
     return RegistrationError(diagnostic, operator=str(op.name), **facts)

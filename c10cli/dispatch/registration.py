@@ -13,10 +13,10 @@ from typing import Any, cast
 from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import callable_name
 from c10cli.dispatch import refusals
-from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar, OperatorHandle, caller_site
+from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar, caller_site
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, signature_of
-from c10cli.dispatch.operator import Unique
+from c10cli.dispatch.operator import OperatorHandle, Unique
 from c10cli.errors import (
     AmbiguousOverloadError,
     Diagnostic,

@@ -36,7 +36,7 @@ def make_torch_kernel(linked: LinkedOperator, variant: Variant) -> Callable[...,
     def call(*args: Any, **kwargs: Any) -> Any:
         if not hasattr(ready, "kernel"):
             key = DispatchKey(kernel.dispatch_key)
-            ready.kernel = OpKernel(linked.handle.calling(), key, linked.bind(kernel))
+            ready.kernel = OpKernel(linked.handle.calling, key, linked.bind(kernel))
         exchange = _Exchange(linked.decl.schema, kernel)
         named = {keyword: exchange.take(value) for keyword, value in kwargs.items()}
         return exchange.give(ready.kernel(*map(exchange.take, args), **named))

@@ -10,9 +10,10 @@ from pathlib import Path
 from c10cli.arrays.devices import Device, device_of, is_installed
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.library import load_library
-from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
+from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.dispatch.kernel import BoundKernel, bind_kernel
 from c10cli.dispatch.names import select_name
+from c10cli.dispatch.operator import OperatorHandle
 from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import (
     Diagnostic,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -75,17 +76,9 @@ def as_kernel_error(
         ]
         return KernelError(*named, **{**error.facts, "kernel": kernel})
     told = checked.kernel_raised(schema, kernel, error, [arguments[a.name] for a in schema.arguments])
-    raised = told.with_notes(f"raised at {_place(error)}")
+    frame, line = [*traceback.walk_tb(error.__traceback__)][-1]
+    raised = told.with_notes(f"raised at {frame.f_code.co_filename}:{line}")
     return KernelError(raised, operator=str(schema.name), kernel=kernel)
-
-
-def _place(error: BaseException) -> str:
-    """``file:line`` of the innermost frame of *error*."""
-    traceback, place = error.__traceback__, "an unknown place"
-    while traceback is not None:
-        place = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
-        traceback = traceback.tb_next
-    return place
 
 
 def check_results(

@@ -69,7 +69,7 @@ class _Checked:
             self.skipped = ("run", not_run)
             return
         key = DispatchKey(variant.kernel.dispatch_key)
-        kernel = OpKernel(linked.handle.calling(), key, bound)
+        kernel = OpKernel(linked.handle.calling, key, bound)
         self._compare(linked.decl, variant.kernel, kernel, seed)
         if not (self.run or self.skipped):
             none = "no case could be made" if self.shared else "the operator has no cases"

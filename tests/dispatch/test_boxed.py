@@ -57,15 +57,6 @@ def test_what_a_boxed_kernel_leaves_is_returned_and_lands_on_the_stack_one_by_on
         assert stack == ["below", *left]
 
 
-def test_what_lies_below_a_boxed_kernels_arguments_is_a_mark_that_says_so(define, x):
-    seen = []
-    op = define(
-        "(Tensor x) -> ()", BoxedKernel(lambda stack, cache: seen.append(repr(stack[0])) or stack.pop())
-    )
-    op.call_boxed(["below", x])
-    assert seen == ["<the end of the kernel's arguments>"]
-
-
 def boxed_tuple(stack, cache):
     stack[1:] = [tuple(stack[-3:])]
 

@@ -216,7 +216,7 @@ def test_an_undefined_tensor_has_a_key_of_its_own(define, tensor):
 def test_a_lookup_without_the_deciding_argument_names_it(define):
     op = define("(int i, Tensor x) -> Tensor", lambda i, x: x)
     error = error_of(op.lookup, 1)
-    assert (str(error), error.argument) == ("error[C10E404] `t::f` is missing argument `x`", "x")
+    assert str(error) == "error[C10E404] `t::f` is missing argument `x`"
 
 
 @pytest.mark.parametrize("depth", [0, 1])

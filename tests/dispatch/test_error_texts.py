@@ -113,7 +113,7 @@ ERRORS = {
         lambda: crowded().call(OnMeta(), *ARGS[1:]),
         {"operator": "t::f", "dispatch_key": DispatchKey.Meta, "registered_keys": None},
     ),
-    "C10E404": (lambda: crowded().lookup(), {"operator": "t::f", "argument": "x"}),
+    "C10E404": (lambda: crowded().lookup(), {"operator": "t::f"}),
     "C10E405": (lambda: crowded("t::f(Tensor[] x) -> Tensor").call(X), {"operator": "t::f", "argument": "x"}),
     "C10E406": (
         lambda: crowded("t::f(Tensor x, Tensor y) -> Tensor", checked=True).call(X, OnMeta()),

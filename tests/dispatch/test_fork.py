@@ -8,7 +8,8 @@ import pytest
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch import dispatcher as module
-from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.registration import define_op_schema
 
 PATIENCE_S = 20

@@ -8,7 +8,8 @@ import pytest
 from c10cli.arrays.tensor_types import register_tensor_type
 from c10cli.dispatch import dispatcher as module
 from c10cli.dispatch.dispatch_table import DispatchTable
-from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.registration import OpSchemaRegistrar, define_op_schema
 from c10cli.errors import NoKernelError
 

@@ -3,7 +3,8 @@ import inspect
 import pytest
 
 from c10cli.arrays.tensor_types import register_tensor_type
-from c10cli.dispatch.dispatcher import Dispatcher, OperatorHandle
+from c10cli.dispatch.dispatcher import Dispatcher
+from c10cli.dispatch.operator import OperatorHandle
 from c10cli.dispatch.registration import OpSchemaRegistrar
 from c10cli.errors import ArgumentError, KernelError, NoKernelError, StaleHandleError
 from c10cli.schema.parser import parse_schema

@@ -49,7 +49,7 @@ def bind(needs):
     def bind(place):
         linked, candidate = kernels()[place]
         bound = linked.bind(candidate.kernel)
-        return OpKernel(linked.handle.calling(), DispatchKey(candidate.kernel.dispatch_key), bound)
+        return OpKernel(linked.handle.calling, DispatchKey(candidate.kernel.dispatch_key), bound)
 
     def checked(place):
         _, candidate = kernels()[place]
