@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 # The only list of codes.  First digit = area: 1 manifest, 2 schema, 3 and 4
@@ -121,6 +122,9 @@ class Span:
         return f"{self.file}:{self.line}:{self.column}"
 
 
+_SPAN_FIELDS = ("file", "line", "column", "end_column", "line_text")
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding: code, fact, place, reasons and one thing to do.
@@ -168,16 +172,11 @@ class Diagnostic:
 
     def as_dict(self) -> dict[str, object]:
         """The finding as JSON-ready data."""
-        span = self.span
         return {
             "code": self.code,
             "severity": self.severity,
             "message": self.message,
-            "file": span.file if span else None,
-            "line": span.line if span else None,
-            "column": span.column if span else None,
-            "end_column": span.end_column if span else None,
-            "line_text": span.line_text if span else None,
+            **{name: getattr(self.span, name, None) for name in _SPAN_FIELDS},
             "label": self.label or None,
             "place": self.place or None,
             "notes": list(self.notes),
@@ -187,9 +186,7 @@ class Diagnostic:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Diagnostic:
         """The finding that `as_dict` wrote."""
-        span = None
-        if data["file"] is not None:
-            span = Span(data["file"], data["line"], data["column"], data["end_column"], data["line_text"])
+        span = None if data["file"] is None else Span(*(data[name] for name in _SPAN_FIELDS))
         code, help = data["code"], data["help"] or ""
         help = "" if help == _USUAL_HELP.get(code) else help
         place, label = data["place"] or "", data["label"] or ""
@@ -224,11 +221,7 @@ class C10Error(Exception):
         return "\n".join(d.concise() for d in self.diagnostics)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.diagnostics, self.facts)
-
-
-def _rebuild(cls: type[C10Error], diagnostics: tuple[Diagnostic, ...], facts: dict[str, Any]) -> C10Error:
-    return cls(*diagnostics, **facts)
+        return partial(type(self), *self.diagnostics, **self.facts), ()
 
 
 def _note_lines(diagnostic: Diagnostic) -> list[str]:

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from c10cli.errors import Diagnostic, ReportError
 
-__all__ = ["is_stream", "write_atomic"]
-
 
 def write_atomic(path: Path, content: str | bytes) -> None:
     """Put *content*, text as UTF-8, into *path* at once: a reader sees the old file or the new one.

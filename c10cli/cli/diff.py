@@ -9,9 +9,10 @@ import click
 
 from c10cli.cli.options import command as c10_command
 from c10cli.cli.session import Session, picked
-from c10cli.diff.manifests import Changes, OperatorChange, UnusedWaiver, compare_sides
+from c10cli.diff.manifests import Changes, OperatorChange, compare_sides
 from c10cli.diff.sides import read_side
 from c10cli.errors import Diagnostic, Span, counted
+from c10cli.manifest.declarations import Waiver
 from c10cli.report.diagnostics import render_diagnostic
 from c10cli.report.github import annotation
 
@@ -54,8 +55,8 @@ def _show_text(session: Session, changes: Changes) -> None:
         kind = "waived" if change.is_waived else "note"
         notes = "".join(f"\n  = note: {note}" for note in told.notes)
         session.echo(f"{kind}[{told.label}]: {told.message}\n --> {told.span}{notes}\n")
-    for unused in changes.unused:
-        session.echo(f"note[waiver]: {_unused_message(unused)}\n --> {unused.waiver.span}\n")
+    for operator, waiver in changes.unused:
+        session.echo(f"note[waiver]: {_unused_message(operator, waiver)}\n --> {waiver.span}\n")
     session.echo(_summary(changes))
 
 
@@ -82,9 +83,9 @@ def _diagnostic(change: OperatorChange) -> Diagnostic:
     )
 
 
-def _unused_message(unused: UnusedWaiver) -> str:
-    what = f"{unused.waiver.breaks} {unused.waiver.subject}".strip()
-    return f"`{unused.operator}`: the waiver of `{what}` matches no break; remove it"
+def _unused_message(operator: str, waiver: Waiver) -> str:
+    what = f"{waiver.breaks} {waiver.subject}".strip()
+    return f"`{operator}`: the waiver of `{what}` matches no break; remove it"
 
 
 def _summary(changes: Changes) -> str:
@@ -114,12 +115,12 @@ def _show_json(session: Session, old: str, new: str, changes: Changes) -> None:
         findings=[_as_dict(change) for change in changes.changes],
         unused_waivers=[
             {
-                "operator": unused.operator,
-                "breaks": unused.waiver.breaks,
-                "subject": unused.waiver.subject or None,
-                "place": _place(unused.waiver.span, ""),
+                "operator": operator,
+                "breaks": waiver.breaks,
+                "subject": waiver.subject or None,
+                "place": _place(waiver.span, ""),
             }
-            for unused in changes.unused
+            for operator, waiver in changes.unused
         ],
     )
 
@@ -154,5 +155,5 @@ def _show_github(session: Session, changes: Changes) -> None:
             parts.append(f"help: {diagnostic.help}")
         # What is gone has no line in the new file to be shown at.
         session.echo(annotation("error" if change.breaks else "notice", title, "\n".join(parts), change.new))
-    for unused in changes.unused:
-        session.echo(annotation("warning", "waiver", _unused_message(unused), unused.waiver.span))
+    for operator, waiver in changes.unused:
+        session.echo(annotation("warning", "waiver", _unused_message(operator, waiver), waiver.span))

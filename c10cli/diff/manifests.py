@@ -38,19 +38,15 @@ class OperatorChange:
 
 
 @dataclass(frozen=True, slots=True)
-class UnusedWaiver:
-    """A waiver that no break of the operator needs."""
-
-    operator: str
-    waiver: Waiver
-
-
-@dataclass(frozen=True, slots=True)
 class Changes:
-    """All that changed: what is in the new side in its order, then what is gone."""
+    """All that changed: what is in the new side in its order, then what is gone.
+
+    Args:
+        unused: the waivers that no break needs, each with the name of its operator.
+    """
 
     changes: tuple[OperatorChange, ...]
-    unused: tuple[UnusedWaiver, ...]
+    unused: tuple[tuple[str, Waiver], ...]
     unchanged: int
 
     @property
@@ -62,20 +58,20 @@ class Changes:
 def compare_sides(old: Side, new: Side, today: date) -> Changes:
     """What changed from *old* to *new*; waivers are those of *new*, and hold until their day has passed."""
     changes: list[OperatorChange] = []
-    unused: list[UnusedWaiver] = []
+    unused: list[tuple[str, Waiver]] = []
     unchanged = 0
     for name, operator in new.operators.items():
         was = old.operators.get(name)
         compared = [_added(name, operator)] if was is None else _compared(name, was, operator)
         found = [_waived(change, operator.waivers, today) for change in compared]
         used = {change.waiver for change in found}
-        unused += [UnusedWaiver(name, waiver) for waiver in operator.waivers if waiver not in used]
+        unused += [(name, waiver) for waiver in operator.waivers if waiver not in used]
         unchanged += not found
         changes += found
     gone = [_removed(name, was) for name, was in old.operators.items() if name not in new.operators]
     gone = [_waived(change, new.waivers, today) for change in gone]
     used = {change.waiver for change in gone}
-    unused += [UnusedWaiver(waiver.subject, waiver) for waiver in new.waivers if waiver not in used]
+    unused += [(waiver.subject, waiver) for waiver in new.waivers if waiver not in used]
     return Changes((*changes, *gone), tuple(unused), unchanged)
 
 

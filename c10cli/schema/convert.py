@@ -131,6 +131,8 @@ def convert(value: object, t: Type, is_tensor: IsTensor) -> object:
             if not is_tensor(value):
                 raise Mismatch(value, "Tensor")
             return value
+        if isinstance(t, VarType):
+            return value
         return _BASE.get(t.name, _opaque)(value, t.name)
     if isinstance(t, OptionalType):
         return None if value is None else convert(value, t.element, is_tensor)
@@ -138,12 +140,11 @@ def convert(value: object, t: Type, is_tensor: IsTensor) -> object:
         if not is_sequence(value):
             raise Mismatch(value, str(t))
         return [_inner(item, t.element, is_tensor, f"item {i}") for i, item in enumerate(value)]
-    return _convert_rare(value, t, is_tensor)
+    assert isinstance(t, CompoundType)
+    return _convert_compound(value, t, is_tensor)
 
 
-def _convert_rare(value: object, t: Type, is_tensor: IsTensor) -> object:
-    if not isinstance(t, CompoundType):
-        return value if isinstance(t, VarType) else _opaque(value, str(t))
+def _convert_compound(value: object, t: CompoundType, is_tensor: IsTensor) -> object:
     if t.head == "Union":
         return _convert_union(value, t, is_tensor)
     if t.head == "Dict":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -25,7 +26,6 @@ _KEYWORD_VALUES = {"None": None, "True": True, "False": False}
 _ESCAPE = re.compile(r"\\([0-7]{3}|.)", re.DOTALL)
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPES |= {"\\": "\\", "'": "'", '"': '"', "\n": "\n"}
-_SMALLEST_NORMAL = 2.0**-1022
 # `int[1000000000] x=1` is twenty characters, and its value a billion items.
 _MAX_REPEATED: Final = 1024
 
@@ -99,7 +99,11 @@ def _signed(lexer: Lexer, start: int, negative: bool, strict: bool) -> Constant:
     if strict and lexer.kind is WORD and word == "inf":
         value: int | float | complex = math.inf
     elif lexer.kind is NUMBER:
-        value = _number(lexer, start, strict)
+        try:
+            value = _number(word.lower(), strict)
+        except OverflowError:
+            literal = clip(lexer.text[start : min(lexer.end, start + 80)])
+            lexer.fail("C10E205", f"the number `{literal}` is out of range", start, lexer.end)
     else:
         lexer.fail_here("C10E205", "a number after `-`")
     lexer.advance()
@@ -108,35 +112,27 @@ def _signed(lexer: Lexer, start: int, negative: bool, strict: bool) -> Constant:
     return Constant(NUMBER, value, start, lexer.last_end)
 
 
-def _number(lexer: Lexer, start: int, strict: bool) -> int | float | complex:
-    word = lexer.word.lower()
+def _number(word: str, strict: bool) -> int | float | complex:
+    """The number that *word* spells; an OverflowError where it is out of range."""
     if word.endswith("j"):
-        return complex(0.0, _float(lexer, word[:-1], start, strict))
+        return complex(0.0, _float(word[:-1], strict))
     is_hex = word.startswith("0x")
     if any(mark in word for mark in (".p" if is_hex else ".e")):
-        return _float(lexer, word, start, strict)
+        return _float(word, strict)
     value = int(word, 16 if is_hex else 10) if len(word) <= _MAX_DIGITS else None
     if value is None or value.bit_length() > 1023:  # more than a float can hold
-        _out_of_range(lexer, start)
+        raise OverflowError
     return value
 
 
-def _float(lexer: Lexer, word: str, start: int, strict: bool) -> float:
+def _float(word: str, strict: bool) -> float:
     is_hex = word.startswith("0x")
-    try:
-        value = float.fromhex(word) if is_hex else float(word)
-    except OverflowError:
-        value = math.inf
+    value = float.fromhex(word) if is_hex else float(word)
     digits = re.split("p" if is_hex else "e", word)[0]
     lost = value == 0.0 and digits.strip("0x.") != ""
-    if math.isinf(value) or lost or (not strict and 0.0 < value < _SMALLEST_NORMAL):
-        _out_of_range(lexer, start)
+    if math.isinf(value) or lost or (not strict and 0.0 < value < sys.float_info.min):
+        raise OverflowError
     return value
-
-
-def _out_of_range(lexer: Lexer, start: int) -> NoReturn:
-    literal = clip(lexer.text[start : min(lexer.end, start + 80)])
-    lexer.fail("C10E205", f"the number `{literal}` is out of range", start, lexer.end)
 
 
 def _unquote(lexer: Lexer) -> str:

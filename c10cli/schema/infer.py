@@ -28,13 +28,7 @@ _PLAIN: Final = (
     *((t, t.__name__) for t in (int, float, bool, str, complex)),
 )
 # Where a class is from and its name; those of subclasses have one of these among their bases.
-_TENSORS: Final = {
-    ("numpy", "ndarray"),
-    ("torch", "Tensor"),
-    ("jax", "Array"),
-    ("cupy", "ndarray"),
-    ("scipy", "_spbase"),
-}
+_TENSORS: Final = {"numpy.ndarray", "torch.Tensor", "jax.Array", "cupy.ndarray", "scipy._spbase"}
 _KNOWN: Final = (
     "write an array type such as `numpy.ndarray`, `int`, `float`, `bool`, `str`, `complex`, `Any`, "
     "`numbers.Number`, or a list, a tuple or `| None` of these"
@@ -64,7 +58,8 @@ def type_of(annotation: object) -> Type:
     if origin is tuple:
         return CompoundType("", tuple(map(type_of, args)))
     bases = getattr(origin or annotation, "__mro__", ())
-    if any((b.__module__.partition(".")[0], b.__name__.rpartition(".")[2]) in _TENSORS for b in bases):
+    names = {f"{b.__module__.partition('.')[0]}.{b.__name__.rpartition('.')[2]}" for b in bases}
+    if names & _TENSORS:
         return TENSOR
     fact = f"annotation `{inspect.formatannotation(annotation)}` has no schema type"
     raise SchemaError(Diagnostic("C10E204", fact, help=_KNOWN))

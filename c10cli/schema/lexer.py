@@ -147,9 +147,9 @@ _BAD_HELP = {
 }
 
 
-def clip(word: str, limit: int = 40) -> str:
+def clip(word: str) -> str:
     """*word*, cut so that a message stays readable."""
-    return word if len(word) <= limit else f"{word[: limit - 1]}…"
+    return word if len(word) <= 40 else f"{word[:39]}…"
 
 
 _ESCAPES = {"\\": "\\\\", "'": "\\'", '"': '\\"', "\a": "\\a", "\b": "\\b", "\f": "\\f"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+import sys
 
 from c10cli.schema import types
 from c10cli.schema.lexer import quote
@@ -12,7 +12,6 @@ from c10cli.schema.types import INT, BaseType, ListType, OptionalType, Type, sub
 # Inside another type torch keeps what the value is made of, not what it was called.
 _STORED: dict[Type, Type] = dict.fromkeys((types.SYM_INT, *types.NUMBERED), INT)
 _LISTS = (INT, types.SYM_INT, types.FLOAT, types.COMPLEX, types.BOOL, *types.NUMBERED)
-_SMALLEST_NORMAL: Final = 2.0**-1022
 
 
 class NoSpelling(Exception):
@@ -59,7 +58,7 @@ def _constant(value: object, t: Type, size: int | None) -> str:
 
 
 def _float(value: float) -> str:
-    if not math.isfinite(value) or 0 < abs(value) < _SMALLEST_NORMAL:
+    if not math.isfinite(value) or 0 < abs(value) < sys.float_info.min:
         raise NoSpelling
     if value.is_integer() and abs(value) < 2.0**63:
         return f"{int(value)}."

@@ -17,20 +17,16 @@ class Type:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named(Type):
+class BaseType(Type):
+    """A type with nothing inside, such as ``Tensor``, or a custom class, named by its whole path."""
+
     name: str
 
     def __str__(self) -> str:
         return self.name
 
 
-class BaseType(_Named):
-    """A type with nothing inside, such as ``Tensor``, or a custom class, named by its whole path."""
-
-    __slots__ = ()
-
-
-class VarType(_Named):
+class VarType(BaseType):
     """A type variable such as ``t``; only the torch dialect has them."""
 
     __slots__ = ()

@@ -82,15 +82,13 @@ def test_the_waiver_that_holds_longest_is_taken(compared):
     both = waiver("argument-default", "2026-01-01")[:-1] + ", " + waiver("argument-default n")[1:]
     changes = compared(both)
     assert changes.changes[0].is_waived
-    assert [u.waiver.until for u in changes.unused] == [date(2026, 1, 1)]
+    assert [waiver.until for _, waiver in changes.unused] == [date(2026, 1, 1)]
 
 
 @pytest.mark.parametrize("breaks", ["argument-default x", "argument-type", "kernel-removed Meta"])
 def test_a_waiver_that_no_break_needs_is_told(compared, breaks):
     changes = compared(waiver(breaks))
-    assert [(u.operator, f"{u.waiver.breaks} {u.waiver.subject}".strip()) for u in changes.unused] == [
-        ("d::f", breaks)
-    ]
+    assert [(name, f"{w.breaks} {w.subject}".strip()) for name, w in changes.unused] == [("d::f", breaks)]
 
 
 @pytest.fixture
@@ -121,7 +119,7 @@ def test_a_removed_operator_is_waived_by_the_manifest_until_the_day_has_passed(c
 def test_a_waiver_for_an_operator_that_was_not_removed_is_told(compared_removals, name):
     changes = compared_removals(name)
     assert changes.changes[-1].waiver is None
-    assert [(u.operator, str(u.waiver.span)) for u in changes.unused] == [
+    assert [(name, str(waiver.span)) for name, waiver in changes.unused] == [
         (name, f"new.yaml:8:{30 + len(name)}")
     ]
 
