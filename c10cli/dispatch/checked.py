@@ -76,8 +76,7 @@ def checked_function(schema: FunctionSchema, kernel: str, function: Function, pl
 
     def call(*args: Any, **kwargs: Any) -> Any:
         values = list(schema.bind(args, kwargs, is_tensor=is_tensor).values())
-        check_keys(schema, values)
-        return as_declared(call_watched(schema, kernel, function, values, place))
+        return as_declared(call_checked(schema, kernel, function, values, place))
 
     return call
 
@@ -220,19 +219,13 @@ def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any
     values = returned_values(schema, result, kernel)
     for index, (declared, value) in enumerate(zip(schema.returns, values, strict=True)):
         if not _fits(declared.type, value):
-            raise _wrong_type(schema, kernel, index, value)
+            name = f" `{declared.name}`" if declared.name else ""
+            came, todo = describe(value), "return what the schema says, as a tuple where there are several"
+            if _is_numpy_scalar(value):
+                came, todo = f"the NumPy scalar {value.dtype.name}", "make an array of it: numpy.asarray(...)"
+            fact = f"gave {came} for return {index}{name}, declared {declared.type}"
+            raise wrong_return(schema, kernel, fact, todo)
     return values
-
-
-def _wrong_type(schema: FunctionSchema, kernel: str, index: int, value: Any) -> KernelError:
-    declared = schema.returns[index]
-    name = f" `{declared.name}`" if declared.name else ""
-    came, todo = describe(value), "return what the schema says, as a tuple where there are several"
-    if _is_numpy_scalar(value):
-        came, todo = f"the NumPy scalar {value.dtype.name}", "make an array of it: numpy.asarray(...)"
-    return wrong_return(
-        schema, kernel, f"gave {came} for return {index}{name}, declared {declared.type}", todo
-    )
 
 
 def _fits(declared: Type, value: Any) -> bool:

@@ -17,13 +17,7 @@ from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar, caller_site
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, signature_of
 from c10cli.dispatch.operator import OperatorHandle, Unique
-from c10cli.errors import (
-    AmbiguousOverloadError,
-    Diagnostic,
-    RegistrationError,
-    StaleHandleError,
-    UnknownOperatorError,
-)
+from c10cli.errors import Diagnostic, RegistrationError, StaleHandleError, UnknownOperatorError
 from c10cli.schema.model import FunctionSchema
 
 OperatorGetter = Callable[[], OperatorHandle]
@@ -212,7 +206,7 @@ class OpsNamespace(Unique):
         dispatcher = self.__dispatcher()
         overloads = {op.name.overload: op for op in dispatcher.operators() if op.name.qualified == qualified}
         if overloads:
-            return _packet(qualified, overloads)
+            return _packet(dispatcher, qualified, overloads)
         try:
             return dispatcher.find(qualified).call
         except UnknownOperatorError as error:
@@ -223,11 +217,17 @@ class OpsNamespace(Unique):
         return sorted({name.base for name in named if name.namespace == self.__namespace})
 
 
-def _packet(qualified: str, overloads: Mapping[str, OperatorHandle]) -> Callable[..., Any]:
+def _packet(
+    dispatcher: Dispatcher, qualified: str, overloads: Mapping[str, OperatorHandle]
+) -> Callable[..., Any]:
     """A function with the *overloads* as its attributes, made afresh: those of tomorrow may be others."""
+
+    def find_and_call(*args: Any, **kwargs: Any) -> Any:
+        return dispatcher.find(qualified)(*args, **kwargs)  # which is refused where there are several
+
     plain = overloads.get("")
     if plain is None:
-        function = _no_default_overload(qualified, sorted(overloads))
+        function: Callable[..., Any] = find_and_call
     elif len(overloads) == 1:
         function = plain.call
     else:
@@ -245,16 +245,6 @@ def _twin(op: OperatorHandle) -> Callable[..., Any]:
     functools.update_wrapper(twin, call)
     del vars(twin)["__wrapped__"]
     return twin
-
-
-def _no_default_overload(name: str, overloads: list[str]) -> Callable[..., Any]:
-    listed = ", ".join(f"`{name}.{overload}`" for overload in overloads)
-    fact, todo = f"`{name}` may be any of {listed}", f"call `{name}.{overloads[0]}`"
-
-    def choose(*_args: object, **_kwargs: object) -> Any:
-        raise AmbiguousOverloadError(Diagnostic("C10E402", fact, help=todo), operator=name)
-
-    return choose
 
 
 ops = Ops(Dispatcher.singleton)

@@ -41,8 +41,7 @@ def mismatch(
         parameters = [p for p in parameters if p is not parameter]
     return (
         _count_mismatch(schema, parameters)
-        or _positional_mismatch(schema, parameters, names)
-        or _keyword_mismatch(schema, parameters, names)
+        or _passing_mismatch(schema, parameters, names)
         or _annotation_mismatch(schema, signature)
     )
 
@@ -119,41 +118,19 @@ def _count_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter]) -> 
     return f"takes {counted(taken, 'argument')}, and the schema has {wanted}: {listed}"
 
 
-def _positional_mismatch(
-    schema: FunctionSchema, parameters: Sequence[Parameter], names: set[str]
-) -> str | None:
-    positional = [p for p in parameters if p.kind in _POSITIONAL]
-    for index, argument in enumerate(schema.positional):
-        if index >= len(positional):
-            if _takes_any_position(parameters):
-                return None
-            by_name = {p.name: p for p in parameters}
-            if argument.name in by_name:
-                return f"takes `{argument.name}` by keyword only, and the schema passes it by position"
-            return f"takes no `{argument.name}`, which the schema passes as argument {index}"
-        parameter = positional[index]
-        # A positional-only name is nobody's to use, so it may differ, but not be that of another argument.
-        free = parameter.kind is Parameter.POSITIONAL_ONLY and parameter.name not in names
-        if parameter.name != argument.name and not free:
-            return f"calls argument {index} `{parameter.name}`, and the schema calls it `{argument.name}`"
-    return None
-
-
-def _keyword_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter], names: set[str]) -> str | None:
+def _passing_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter], names: set[str]) -> str | None:
+    """What is passed in another way, or under another name, than it is taken."""
+    keywords = {argument.name: argument.name for argument in schema.keyword_only}
+    try:
+        bound = Signature(parameters).bind(*(argument.name for argument in schema.positional), **keywords)
+    except TypeError as error:
+        return f"cannot be called as the schema says: {error}"
     by_name = {p.name: p for p in parameters}
-    takes_any_keyword = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    for argument in schema.keyword_only:
-        parameter = by_name.get(argument.name)
-        if parameter is None and not takes_any_keyword:
-            return f"takes no `{argument.name}`, which the schema passes by keyword"
-        if parameter is not None and parameter.kind is Parameter.POSITIONAL_ONLY:
-            return f"takes `{argument.name}` by position only, and the schema passes it by keyword"
-    # What is bound by position has been judged by position.
-    rest = [p for p in parameters if p.kind in _POSITIONAL][len(schema.positional) :]
-    rest += [p for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
-    for parameter in rest:
-        if parameter.name not in names and parameter.default is Parameter.empty:
-            return f"needs `{parameter.name}`, which the schema does not have"
+    for index, (name, passed) in enumerate(bound.arguments.items()):
+        # A positional-only name is nobody's to use, so it may differ, but not be that of another argument.
+        free = by_name[name].kind is Parameter.POSITIONAL_ONLY and name not in names
+        if isinstance(passed, str) and name != passed and not free:
+            return f"calls argument {index} `{name}`, and the schema calls it `{passed}`"
     return None
 
 

@@ -108,7 +108,7 @@ ERRORS = {
     "C10E401 attribute": (lambda: Ops(full).t.samee, {"operator": "t::samee", "near": None}),
     "C10E402": (lambda: full().find("same"), {"operator": "same", "operators": None}),
     "C10E402 overload": (lambda: full().find("t::same.no"), {"operator": "t::same.no", "operators": None}),
-    "C10E402 attribute": (lambda: Ops(full).t.same(X), {"operator": "t::same"}),
+    "C10E402 attribute": (lambda: Ops(full).t.same(X), {"operator": "t::same", "operators": None}),
     "C10E403": (
         lambda: crowded().call(OnMeta(), *ARGS[1:]),
         {"operator": "t::f", "dispatch_key": DispatchKey.Meta, "registered_keys": None},

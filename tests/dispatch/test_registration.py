@@ -282,7 +282,12 @@ def test_without_an_overload_of_its_own_the_base_name_asks_for_one(dispatcher, n
     with pytest.raises(AmbiguousOverloadError) as caught:
         names.t.g(x)
     assert str(caught.value) == "error[C10E402] `t::g` may be any of `t::g.a`, `t::g.b`"
-    assert caught.value.diagnostics[0].help == "call `t::g.a`"
+    assert caught.value.diagnostics[0].help == "write the whole name, such as `t::g.a`"
+
+
+def test_the_base_name_of_a_single_overload_calls_that(dispatcher, names, x):
+    dispatcher.register_kernel(dispatcher.register_schema("t::g.a(Tensor x) -> str"), "CPU", lambda x: "a")
+    assert names.t.g(x) == "a"
 
 
 def test_an_unknown_attribute_is_an_unknown_operator_with_near_names(op, names):
