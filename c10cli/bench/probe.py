@@ -39,12 +39,11 @@ def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
 def measure_peaks(threads: int) -> Peaks:
     """The peaks of this machine, by one thread or *threads*, each the best of two probes of about 50 ms."""
     # Two rounds, since a neighbour can keep a CPU busy for all of one probe.
-    return _measure_once(threads).best_of(_measure_once(threads))
-
-
-def _measure_once(threads: int) -> Peaks:
-    copies = tuple((size, _measure_copy(size, threads)) for size in _COPY_FOOTPRINTS)
-    return Peaks(copies, _measure_matmul())
+    first, second = (
+        Peaks(tuple((size, _measure_copy(size, threads)) for size in _COPY_FOOTPRINTS), _measure_matmul())
+        for _ in range(2)
+    )
+    return first.best_of(second)
 
 
 def _measure_copy(footprint_bytes: int, threads: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Final
 
@@ -16,105 +17,78 @@ _SLOW_START: Final = 2.0
 _FEW_SAMPLES: Final = 10
 _SHOWN: Final = 3
 
-# How bad a case is, and that in words; None where nothing is wrong with it.
-_Doubted = tuple[float, str] | None
-
-
-def _noise(case: CaseResult) -> float:
-    """The spread of the samples, or how unsure their median is, whichever is more.
-
-    Samples on two plateaus have a small spread around either one, and a median
-    that may jump from one to the other.
-    """
-    return max(case.noise_percent or 0.0, case.uncertainty_percent or 0.0)
-
-
-def _is_noisy(case: CaseResult, samples: Samples) -> _Doubted:
-    noise = _noise(case)
-    return (noise, _disturbance(samples, noise)) if noise > _NOISY_PERCENT else None
-
-
-def _is_restless(case: CaseResult, samples: Samples) -> _Doubted:
-    """Times that drift, or that were all disturbed alike, may have little spread all the same."""
-    noise = _noise(case)
-    unsettled = not samples.settled and noise > _NOTABLE_PERCENT
-    restless = unsettled or 2 * len(samples.disturbed) > len(samples.samples_ns)
-    return (noise, _disturbance(samples, noise)) if restless and noise <= _NOISY_PERCENT else None
-
-
-def _disturbance(samples: Samples, noise: float) -> str:
-    taken, of = len(samples.disturbed), len(samples.samples_ns)
-    disturbed = f"; another program took the CPU during {taken} of {of} samples" if taken else ""
-    unsettled = "" if samples.settled else "; the times had not settled after the warm-up"
-    return f"{noise:.0f} %{disturbed}{unsettled}"
-
-
-def _starts_slowly(_case: CaseResult, samples: Samples) -> _Doubted:
-    times = samples.samples_ns[0] / (median(samples.samples_ns) or 1)
-    return (times, f"{times:.1f} times the median") if times > _SLOW_START else None
-
-
-def _has_few_samples(_case: CaseResult, samples: Samples) -> _Doubted:
-    count = len(samples.samples_ns)
-    return (-count, str(count)) if count < _FEW_SAMPLES else None
-
-
-def _is_watched(case: CaseResult, _samples: Samples) -> _Doubted:
-    """A tracer or profiler sees every call, so that a small kernel's ladder shows little else."""
-    observers = case.checks.get("observers")
-    return (0, f"a {' and a '.join(map(str, observers))}") if isinstance(observers, list) else None
-
-
-def _has_no_cost(case: CaseResult, _samples: Samples) -> _Doubted:
-    return (0, str(case.checks["cost"])) if case.checks.get("cost") else None
-
-
-_DOUBTS: Final = (
-    (
-        _is_noisy,
+# Of each doubt the code, the fact with a gap for how many cases, and what to do.
+_DOUBTS: Final[Mapping[str, tuple[str, str, str]]] = {
+    "noisy": (
         "C10W651",
         "noise, or the ± of the time, over 10 % in {}",
         "measure again on a quieter machine, or read only differences above the noise",
     ),
-    (
-        _is_restless,
+    "restless": (
         "C10W654",
         "times did not settle, or most samples were disturbed, in {}",
         "measure again on a quieter machine; a kernel that never settles changes its speed by itself",
     ),
-    (
-        _starts_slowly,
+    "slow start": (
         "C10W652",
         "first sample far slower than the rest in {}",
         "look for work that the kernel does only now and then",
     ),
-    (_has_few_samples, "C10W653", f"fewer than {_FEW_SAMPLES} samples in {{}}", "give each case more time"),
-    (
-        _is_watched,
+    "few": ("C10W653", f"fewer than {_FEW_SAMPLES} samples in {{}}", "give each case more time"),
+    "watched": (
         "C10W654",
         "something watched every call in {}",
         "measure without it, or correct the kernel that sets it",
     ),
-    (
-        _has_no_cost,
+    "no cost": (
         "C10E110",
         "the cost of {} has no value",
         "correct `cost:`; without it there are no GB/s and no FLOP/s",
     ),
-)
+}
+
+
+def _doubts(case: CaseResult, samples: Samples) -> Iterator[tuple[str, float, str]]:
+    """What there is to doubt in a case, how bad it is, and that in words."""
+    # Samples on two plateaus have a small spread around either one, and a median
+    # that may jump from one to the other.
+    noise = max(case.noise_percent or 0.0, case.uncertainty_percent or 0.0)
+    taken, of = len(samples.disturbed), len(samples.samples_ns)
+    words = f"{noise:.0f} %"
+    words += f"; another program took the CPU during {taken} of {of} samples" if taken else ""
+    words += "" if samples.settled else "; the times had not settled after the warm-up"
+    if noise > _NOISY_PERCENT:
+        yield "noisy", noise, words
+    # Times that drift, or that were all disturbed alike, may have little spread all the same.
+    elif (not samples.settled and noise > _NOTABLE_PERCENT) or 2 * taken > of:
+        yield "restless", noise, words
+    times = samples.samples_ns[0] / (median(samples.samples_ns) or 1)
+    if times > _SLOW_START:
+        yield "slow start", times, f"{times:.1f} times the median"
+    if of < _FEW_SAMPLES:
+        yield "few", -of, str(of)
+    # A tracer or profiler sees every call, so that a small kernel's ladder shows little else.
+    observers = case.checks.get("observers")
+    if isinstance(observers, list):
+        yield "watched", 0, f"a {' and a '.join(map(str, observers))}"
+    if case.checks.get("cost"):
+        yield "no cost", 0, str(case.checks["cost"])
 
 
 def check_run(run: RunResult) -> tuple[Diagnostic, ...]:
     """At most one warning per fact, each naming the worst cases."""
-    warnings = []
     timed = [(case, case.samples) for case in run.cases if case.samples]
-    for doubt, code, fact, help in _DOUBTS:
-        found = [(doubted, case) for case, samples in timed if (doubted := doubt(case, samples))]
-        found.sort(key=lambda item: item[0][0], reverse=True)
-        notes = [f"{case.id}: {words}" for (_, words), case in found]
-        if found:
-            message = fact.format(f"{len(found)} of {len(timed)} cases")
-            warnings.append(Diagnostic(code, message, notes=capped(notes, _SHOWN + 1), help=help))
+    found: dict[str, list[tuple[float, str]]] = {doubt: [] for doubt in _DOUBTS}
+    for case, samples in timed:
+        for doubt, badness, words in _doubts(case, samples):
+            found[doubt].append((badness, f"{case.id}: {words}"))
+    warnings = []
+    for doubt, (code, fact, help) in _DOUBTS.items():
+        worst = sorted(found[doubt], key=lambda item: item[0], reverse=True)
+        if worst:
+            message = fact.format(f"{len(worst)} of {len(timed)} cases")
+            notes = capped([note for _, note in worst], _SHOWN + 1)
+            warnings.append(Diagnostic(code, message, notes=notes, help=help))
     return (*warnings, *_check_load(run))
 
 

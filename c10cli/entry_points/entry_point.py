@@ -75,42 +75,34 @@ def parse_entry_point(text: str, folder: Path, span: Span | None = None) -> Entr
     """
     match = _USUAL.fullmatch(text)
     if match is None or keyword.iskeyword(match[1]) or keyword.iskeyword(match[2]):
-        fault, todo = _fault(text)
+        fault = _fault(text)
         if fault:
-            raise ManifestError(Diagnostic("C10E109", f"entry point `{text}` {fault}", span, help=todo))
+            raise ManifestError(Diagnostic("C10E109", f"entry point `{text}` {fault}", span, help=_WRITE))
     place, _, attribute = text.partition(":")
     if place.endswith(".py"):
         return EntryPoint(text, posixpath.normpath(place), None, attribute, folder, span)
     return EntryPoint(text, None, place, attribute, folder, span)
 
 
-def _fault(text: str) -> tuple[str, str]:
-    """What is wrong with *text*, if anything, and what to write instead."""
+def _fault(text: str) -> str:
+    """What is wrong with *text*, if anything."""
     place, _, attribute = text.partition(":")
     is_file = place.endswith(".py")
     rules = (
-        ("://" in text, "is a URL, and kernels are not downloaded", _WRITE),
-        (
-            re.match(r"[/\\~]|[A-Za-z]:[\\/]", text),
-            "is an absolute path",
-            "write the path relative to the manifest",
-        ),
-        (":" not in text, "has no `:`", _WRITE),
-        (":" in attribute, f"has {text.count(':')} colons, and one is wanted", _WRITE),
-        (not place, "has nothing before the `:`", _WRITE),
-        (not attribute, "has nothing after the `:`", _WRITE),
-        ("\\" in place, "has a backslash", "separate folders with `/`"),
-        ("/" in place and not is_file, "is a path that does not end in `.py`", _WRITE),
-        (not is_file and not _is_dotted(place), "does not begin with a module name", _WRITE),
-        (
-            posixpath.normpath(place).startswith("../"),
-            "leaves the folder of the manifest",
-            "move the file beside the manifest or below it",
-        ),
-        (not place.isprintable(), "has a character that cannot be seen", _WRITE),
-        (not _is_dotted(attribute), f"names `{attribute}`, which is no Python name", _WRITE),
+        ("://" in text, "is a URL, and kernels are not downloaded"),
+        (re.match(r"[/\\~]|[A-Za-z]:[\\/]", text), "is an absolute path"),
+        (":" not in text, "has no `:`"),
+        (":" in attribute, f"has {text.count(':')} colons, and one is wanted"),
+        (not place, "has nothing before the `:`"),
+        (not attribute, "has nothing after the `:`"),
+        ("\\" in place, "has a backslash where `/` is wanted"),
+        ("/" in place and not is_file, "is a path that does not end in `.py`"),
+        (not is_file and not _is_dotted(place), "does not begin with a module name"),
+        (posixpath.normpath(place).startswith("../"), "leaves the folder of the manifest"),
+        (not place.isprintable(), "has a character that cannot be seen"),
+        (not _is_dotted(attribute), f"names `{attribute}`, which is no Python name"),
     )
-    return next(((fault, todo) for holds, fault, todo in rules if holds), ("", ""))
+    return next((fault for holds, fault in rules if holds), "")
 
 
 def _is_dotted(text: str) -> bool:
