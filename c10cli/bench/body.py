@@ -19,16 +19,12 @@ UNROLLED: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What is timed: a function and the arguments of its call.
-
-    Args:
-        wait: called with each result, where that comes before it is computed.
-    """
+    """What is timed: a function and the arguments of its call."""
 
     function: Callable[..., object]
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
-    wait: Callable[[object], object] | None = None
+    wait: Callable[[object], object] | None = None  # for a result that comes before it is computed
 
 
 _TIMED = """\

@@ -24,10 +24,6 @@ from c10cli.verify.inputs import Arguments, is_of_case, place_case, shapes_text
 from c10cli.verify.kernel_call import as_kernel_error
 from c10cli.verify.reference import Expectation, check_kernel, expect
 
-# A run has some hundred rungs to warm up: a short limit for those that a busy
-# machine never lets settle.  Whether they did is recorded.
-_WARM_UP_NS = 50_000_000
-
 
 def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
     """The function that measures one of the cases whose ids the job names under ``cases``.
@@ -92,7 +88,7 @@ def _timed(
         rounds = make_rounds(operator, bound, key, timed, kernel.arrays)
         budget = Budget(min_samples=10, time_ns=int(time_s * 1e9))
         try:
-            ladder = measure_together(rounds, budget, warm_up_ns=_WARM_UP_NS, seed=seed)
+            ladder = measure_together(rounds, budget, seed=seed)
         except (KeyboardInterrupt, InternalError, BenchError):
             raise
         except BaseException as error:

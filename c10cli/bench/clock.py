@@ -20,12 +20,7 @@ SYSTEM_CLOCK: Final[Clock] = time.perf_counter_ns
 
 @dataclass(frozen=True, slots=True)
 class ClockQuality:
-    """What a clock can tell apart.
-
-    Args:
-        resolution_ns: the smallest step seen between two reads.
-        overhead_ns: the usual step between two reads back to back.
-    """
+    """What a clock can tell apart: the smallest and the usual step between two reads back to back."""
 
     resolution_ns: int
     overhead_ns: int

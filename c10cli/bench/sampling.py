@@ -28,7 +28,9 @@ _MOST_ITERATIONS: Final = 10_000_000
 _FEWEST_SAMPLES: Final = 3
 _PATIENCE: Final = 10  # times the time of a budget
 
-# A body counts as warm when the last medians, of a few samples each, agree.
+# A body counts as warm when the last medians, of a few samples each, agree.  A run
+# has some hundred bodies: a short limit for those that a busy machine never lets settle.
+_WARM_UP_NS: Final = 50_000_000
 _WARM_GROUP: Final = 3
 _WARM_WINDOW: Final = 3
 _WARM_PERCENT: Final = 1.0
@@ -136,7 +138,7 @@ def measure_iterations(timed: Round) -> int:
 
 
 def measure_warm_up(
-    timed: Round, iterations: int, clock: Clock, *, most_ns: int = 300_000_000, most_samples: int = 300
+    timed: Round, iterations: int, clock: Clock, *, most_ns: int = _WARM_UP_NS, most_samples: int = 300
 ) -> tuple[int, bool]:
     """Discard samples of *timed* until the last medians agree or a limit is reached; how many, and if so."""
     start = clock()
@@ -188,19 +190,14 @@ def measure_interleaved(
 
 
 def measure_together(
-    rounds: Mapping[str, Round],
-    budget: Budget,
-    *,
-    warm_up_ns: int = 300_000_000,
-    seed: int = 0,
-    clock: Clock = SYSTEM_CLOCK,
+    rounds: Mapping[str, Round], budget: Budget, *, seed: int = 0, clock: Clock = SYSTEM_CLOCK
 ) -> dict[str, Samples]:
     """Calibrate and warm up each of *rounds*, then sample them interleaved."""
     iterations: dict[str, int] = {}
     warm: dict[str, tuple[int, bool]] = {}
     for name, timed in rounds.items():
         first = measure_iterations(timed)
-        warm[name] = measure_warm_up(timed, first, clock, most_ns=warm_up_ns)
+        warm[name] = measure_warm_up(timed, first, clock)
         # A warm body is faster, so the first count may make too short a sample.
         iterations[name] = measure_iterations(timed) if first > 1 else 1
     samples = measure_interleaved(rounds, iterations, budget, random.Random(seed), clock=clock)

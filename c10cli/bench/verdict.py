@@ -23,8 +23,7 @@ class Comparison:
 
     Args:
         ratio: candidate time over baseline time; above 1 is slower.
-        low: the lower end of its 95 % confidence interval.
-        high: the upper end.
+        low: the lower end of its 95 % confidence interval; `high` is the upper one.
         margin: the change that was held to be none, 0.03 for 3 %.
     """
 

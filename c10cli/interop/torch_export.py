@@ -34,12 +34,7 @@ _SHOWN_FINDINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class TorchExport:
-    """What was registered with torch.
-
-    Args:
-        operators: their names, all of them now under ``torch.ops``.
-        libraries: the `torch.library.Library` objects that hold them.
-    """
+    """The names of what was registered, now under ``torch.ops``, and the `torch.library.Library` objects."""
 
     operators: tuple[str, ...]
     libraries: tuple[Any, ...]
