@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # `as` makes them public to type checkers
     from c10cli.arrays.keys import DispatchKey as DispatchKey
     from c10cli.arrays.tensor_types import key_of as key_of, register_tensor_type as register_tensor_type
     from c10cli.diff.schemas import SchemaChange as SchemaChange, compare_schemas as compare_schemas
+    from c10cli.dispatch.calling import drop as drop, last as last, peek as peek, pop as pop, push as push
     from c10cli.dispatch.dispatch_table import DispatchTable as DispatchTable
     from c10cli.dispatch.dispatcher import Dispatcher as Dispatcher, KernelRegistrar as KernelRegistrar
     from c10cli.dispatch.kernel import (
@@ -38,7 +39,6 @@ if TYPE_CHECKING:  # `as` makes them public to type checkers
         kernel_registration as kernel_registration,
         ops as ops,
     )
-    from c10cli.dispatch.stack import drop as drop, last as last, peek as peek, pop as pop, push as push
     from c10cli.errors import (
         AmbiguousOverloadError as AmbiguousOverloadError,
         ArgumentError as ArgumentError,
@@ -69,6 +69,7 @@ _HOMES = {
     "c10cli.arrays.keys": "DispatchKey",
     "c10cli.arrays.tensor_types": "key_of register_tensor_type",
     "c10cli.diff.schemas": "SchemaChange compare_schemas",
+    "c10cli.dispatch.calling": "drop last peek pop push",
     "c10cli.dispatch.dispatch_table": "DispatchTable",
     "c10cli.dispatch.dispatcher": "Dispatcher KernelRegistrar",
     "c10cli.dispatch.kernel": "BoxedKernel KernelCache OpKernel",
@@ -76,7 +77,6 @@ _HOMES = {
     "c10cli.dispatch.registration": (
         "KernelRegistrationBuilder OpSchemaRegistrar define_op_schema kernel_registration ops"
     ),
-    "c10cli.dispatch.stack": "drop last peek pop push",
     "c10cli.errors": (
         "AmbiguousOverloadError ArgumentError BenchError C10Error Diagnostic DispatchError KernelError "
         "ManifestError NoKernelError RegistrationError ReportError SchemaError Span StaleHandleError "

@@ -12,13 +12,49 @@ from typing import Any, TypeVar
 
 from c10cli.describe import describe
 from c10cli.dispatch.generated import Function, SwapTable, fresh, generate_apply, generate_call
-from c10cli.dispatch.stack import Stack
-from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, KernelError, SchemaError
+from c10cli.errors import (
+    ArgumentError,
+    C10Error,
+    Diagnostic,
+    DispatchError,
+    KernelError,
+    SchemaError,
+    counted,
+)
 from c10cli.schema import types as schema_types
 from c10cli.schema.convert import is_sequence
 from c10cli.schema.model import Argument, FunctionSchema
 
 E = TypeVar("E", bound=C10Error)
+
+# What boxed kernels work on: a plain list, its top last.
+Stack = list[Any]
+
+
+def push(stack: Stack, *values: object) -> None:
+    """Put *values* on top, the last one uppermost."""
+    stack.extend(values)
+
+
+def pop(stack: Stack) -> Any:
+    """The top value, taken off."""
+    return stack.pop()
+
+
+def drop(stack: Stack, count: int) -> None:
+    """Take the top *count* values off."""
+    if count:
+        del stack[-count:]
+
+
+def peek(stack: Stack, index: int, count: int) -> Any:
+    """Value *index*, from 0, of the top *count* values; the stack stays as it is."""
+    return stack[index - count]
+
+
+def last(stack: Stack, count: int) -> list[Any]:
+    """The top *count* values, as a new list; the stack stays as it is."""
+    return stack[-count:] if count else []
 
 
 def call_error(
@@ -311,10 +347,8 @@ def returned_values(schema: FunctionSchema, result: Any, kernel: str = "") -> tu
         return ()
     if isinstance(result, tuple | list) and len(result) == wanted:
         return tuple(result)
-    if isinstance(result, tuple | list):
-        came = "1 value" if len(result) == 1 else f"{len(result)} values"
-    else:
-        came = f"one value ({describe(result)})"
+    is_several = isinstance(result, tuple | list)
+    came = counted(len(result), "value") if is_several else f"one value ({describe(result)})"
     who = f"kernel `{kernel}`" if kernel else "a kernel"
     fact = f"{who} of `{schema.name}` returned {came} where the schema returns {wanted}"
     todo = f"return a tuple of {wanted}" if wanted else "return None"

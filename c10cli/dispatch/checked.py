@@ -127,7 +127,7 @@ def _check_unchanged(schema: FunctionSchema, kernel: str, values: Sequence[Any],
         if old == new:
             continue
         written = [v for a, v in zip(schema.arguments, values, strict=True) if a.is_mutable]
-        if any(share_memory(value, other) for other in written):  # the caller passed it twice
+        if share_memory(value, written):  # the caller passed it twice
             continue
         kind, todo = str(argument.type), "write to a copy"
         if "Tensor" in kind:
@@ -144,11 +144,10 @@ def _check_apart(schema: FunctionSchema, kernel: str, values: Sequence[Any], ret
         if type(result) in _PLAIN:
             continue
         for argument, value in arguments:
-            if _announced(declared, argument) or not share_memory(result, value):
+            if announced(declared, argument) or not share_memory(result, value):
                 continue
             # The caller may have passed it a second time, as one that the result may be in.
-            announced = [v for a, v in arguments if _announced(declared, a)]
-            if any(share_memory(value, other) for other in announced):
+            if share_memory(value, [v for a, v in arguments if announced(declared, a)]):
                 continue
             what = f"return `{declared.name}`" if declared.name else "the result"
             what = f"{what} of kernel `{kernel}` of `{schema.name}`"
@@ -157,13 +156,12 @@ def _check_apart(schema: FunctionSchema, kernel: str, values: Sequence[Any], ret
             raise kernel_error(schema, kernel, "C10E506", fact, todo, argument=argument.name)
 
 
-def _announced(declared: Argument, argument: Argument) -> bool:
-    """Whether the schema says that the return *declared* may be *argument*."""
-    if declared.alias is None or argument.alias is None:
+def announced(declared: Argument, other: Argument) -> bool:
+    """Whether the schema says that the return *declared* may be *other*, an argument or a return."""
+    if declared.alias is None or other.alias is None:
         return False
-    if _has_wildcard(declared.alias) or _has_wildcard(argument.alias):
-        return True
-    return bool(declared.alias.sets & argument.alias.sets)
+    has_wildcard = _has_wildcard(declared.alias) or _has_wildcard(other.alias)
+    return has_wildcard or bool(declared.alias.sets & other.alias.sets)
 
 
 def _has_wildcard(alias: AliasInfo) -> bool:

@@ -14,12 +14,12 @@ from typing import ClassVar
 from c10cli.arrays import tensor_types
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch import refusals
+from c10cli.dispatch.calling import Stack
 from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelEntry, KernelSource, OpKernel, as_source
 from c10cli.dispatch.names import select_name
 from c10cli.dispatch.operator import OperatorHandle, Unique
-from c10cli.dispatch.stack import Stack
 from c10cli.errors import counted
 from c10cli.schema.model import FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_schema

@@ -12,11 +12,10 @@ from typing import Any, NoReturn, Protocol
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.describe import callable_name
-from c10cli.dispatch.calling import Calling
+from c10cli.dispatch.calling import Calling, Stack
 from c10cli.dispatch.checked import checked_function
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.signature import cache_parameter, has_arguments_of, has_schema_signature, mismatch
-from c10cli.dispatch.stack import Stack
 from c10cli.errors import Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema
 
@@ -27,6 +26,7 @@ class KernelCache:
     """Base of the state that a kernel keeps between calls, such as a workspace."""
 
 
+@dataclass(frozen=True, slots=True)
 class BoxedKernel:
     """A function that works on the stack, marked as such for registration.
 
@@ -35,10 +35,7 @@ class BoxedKernel:
             puts its results there; called as ``function(stack, cache)``.
     """
 
-    __slots__ = ("function",)
-
-    def __init__(self, function: Callable[[Stack, Any], None]) -> None:
-        self.function = function
+    function: Callable[[Stack, Any], None]
 
 
 class KernelSource(Protocol):

@@ -10,12 +10,11 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.tensor_types import is_tensor
-from c10cli.dispatch.calling import Calling
+from c10cli.dispatch.calling import Calling, Stack
 from c10cli.dispatch.checked import as_declared, call_watched, check_keys
 from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import OpKernel
-from c10cli.dispatch.stack import Stack
 from c10cli.errors import ArgumentError, Diagnostic, StaleHandleError
 from c10cli.schema.model import FunctionSchema, OperatorName
 

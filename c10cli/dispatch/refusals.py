@@ -26,10 +26,8 @@ def defined_twice(existing: OperatorHandle, new: OperatorHandle) -> Registration
         notes += [f"the first is {existing.schema}", f"the second is {new.schema}"]
         notes += capped(differences, _MOST_LINES - 2)
         which, todo = "another", "give the second one an overload name"
-    fact, sites = (
-        f"operator `{new.name}` is registered already, with {which} schema",
-        (existing.site, new.site),
-    )
+    fact = f"operator `{new.name}` is registered already, with {which} schema"
+    sites = (existing.site, new.site)
     return _refusal(new, "C10E301", fact, todo, notes, place=new.site, sites=sites)
 
 
@@ -78,7 +76,6 @@ def _refusal(
     fact: str,
     todo: str,
     notes: Sequence[str] = (),
-    *,
     place: str = "",
     **facts: Any,
 ) -> RegistrationError:

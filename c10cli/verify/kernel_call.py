@@ -17,7 +17,7 @@ from c10cli.arrays.memory import contents_of, share_memory
 from c10cli.arrays.tensor_types import tensors_of
 from c10cli.describe import describe
 from c10cli.dispatch import checked
-from c10cli.dispatch.checked import kernel_error, wrong_return
+from c10cli.dispatch.checked import announced, kernel_error, wrong_return
 from c10cli.errors import KernelError
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.inputs import Arguments
@@ -91,9 +91,7 @@ def check_results(
     """
     _check_libraries(schema, kernel, arguments, returns)
     for i, j in itertools.combinations(range(len(returns)), 2):
-        one, other = schema.returns[i].alias, schema.returns[j].alias
-        may_be_one = one and other and one.sets & other.sets
-        if not may_be_one and share_memory(returns[i], returns[j]):
+        if not announced(schema.returns[i], schema.returns[j]) and share_memory(returns[i], returns[j]):
             names = " and ".join(_named(schema, place) for place in (i, j))
             fact = f"{names} of kernel `{kernel}` of `{schema.name}` share memory"
             raise kernel_error(

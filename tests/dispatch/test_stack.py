@@ -1,6 +1,6 @@
 import pytest
 
-from c10cli.dispatch.stack import drop, last, peek, pop, push
+from c10cli.dispatch.calling import drop, last, peek, pop, push
 
 
 def test_push_puts_the_last_value_uppermost():
