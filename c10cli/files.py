@@ -57,19 +57,11 @@ def _descriptor_of(found: os.stat_result) -> int | None:
 
 def _write_stream(path: Path, data: bytes) -> None:
     descriptor = _descriptor_of(path.stat())
-    if descriptor is None:
-        with path.open("wb", buffering=0) as file:
-            _write_all(file.fileno(), data)
-        return
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    _write_all(descriptor, data)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:  # a pipe may take less than it is given
-        rest = rest[os.write(descriptor, rest) :]
+    opened = path.open("wb") if descriptor is None else os.fdopen(descriptor, "wb", closefd=False)
+    with opened as file:
+        file.write(data)
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -17,7 +17,6 @@ torch overlooks something:
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -294,20 +293,16 @@ def _first_out(schema: FunctionSchema) -> int:
 
 def _out_of_order(pairs: dict[int, int]) -> set[int]:
     """The fewest old indices without which the rest stand in the same order in both."""
-    ends: list[int] = []  # by length, the lowest new index that a run in order can end with
-    at_end: list[int] = []  # the old index there
-    before: dict[int, int | None] = {}
+
+    def rank(run: list[int]) -> tuple[int, int]:
+        return len(run), -pairs[run[-1]] if run else 0
+
+    runs: list[list[int]] = [[]]  # the best in order that ends with each old index
     for i, j in sorted(pairs.items()):
-        length = bisect_left(ends, j)
-        before[i] = at_end[length - 1] if length else None
-        ends[length : length + 1] = [j]
-        at_end[length : length + 1] = [i]
-    kept = set()
-    last = at_end[-1] if at_end else None
-    while last is not None:
-        kept.add(last)
-        last = before[last]
-    return set(pairs) - kept
+        before = max((run for run in runs if not run or pairs[run[-1]] < j), key=rank)
+        runs.append([*before, i])
+    in_order = max(runs, key=rank)
+    return set(pairs).difference(in_order)
 
 
 def _at(change: SchemaChange, where: str, was: Argument | None, now: Argument | None) -> SchemaChange:

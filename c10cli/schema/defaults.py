@@ -162,10 +162,8 @@ def read_default(lexer: Lexer, t: Type, size: int | None, *, strict: bool) -> ob
     Args:
         size: the fixed length of *t*, for which one constant stands for all items.
     """
-    return _strict_default(lexer, t, size) if strict else _torch_default(lexer, t, size)
-
-
-def _strict_default(lexer: Lexer, t: Type, size: int | None) -> object:
+    if not strict:
+        return _torch_default(lexer, t, size)
     inner = t.element if isinstance(t, OptionalType) else t
     start = lexer.start
     if inner is t and t not in _EXPECTED and not isinstance(t, ListType):
