@@ -99,7 +99,7 @@ def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
     linked, calling, table = call.linked, call.linked.handle.calling, call.linked.handle.table()
     call.variant_for(call.key or "CPU")  # refused where there is none: then there is nothing to explain
     rule = "the first argument of type Tensor"
-    if not schema_types.is_tensor(calling.dispatch_argument().type):
+    if not schema_types.is_tensor(calling.dispatch_arguments()[0].type):
         rule = "the first tensor of the lists and optionals, since no argument is a plain Tensor"
     key, source, error = call.key or ("CPU" if call.variant else None), call.key_source, None
     arguments, elsewhere = None, f"{key} is asked for" if key else ""

@@ -120,10 +120,11 @@ class Calling:
             raise SchemaError(fault, operator=str(schema.name))
         self.schema = schema
         self._dispatch = dispatch_arguments(schema)
-        self._plain = schema_types.is_tensor(self.dispatch_argument().type)
+        first = self.dispatch_arguments()[0]
+        self._plain = schema_types.is_tensor(first.type)
         self._lists = tuple(schema_types.is_tensor_list(a.type) for a in self.dispatch_arguments())
         # Where the one that decides is among the positional arguments of a call.
-        positional = self._plain and not self.dispatch_argument().kwarg_only
+        positional = self._plain and not first.kwarg_only
         self._position = self._dispatch[0] if positional else None
         self._keywords = tuple(argument.name for argument in schema.keyword_only)
         self._apply = generate_apply(schema) if schema.keyword_only else None
@@ -132,10 +133,6 @@ class Calling:
     def dispatch_arguments(self) -> list[Argument]:
         """The arguments that may decide, in the order in which they are asked."""
         return [self.schema.arguments[index] for index in self._dispatch]
-
-    def dispatch_argument(self) -> Argument:
-        """The first of `dispatch_arguments`."""
-        return self.schema.arguments[self._dispatch[0]]
 
     def generate(
         self, table: Mapping[Any, Function], key_of: Function | None, slow: Function
@@ -284,7 +281,7 @@ class Calling:
         todo = f"pass an array, or teach the type with register_tensor_type({kind.__qualname__}, KEY)"
         if not self._plain and isinstance(value, list):
             todo = "pass a flat list of tensors"
-        place, name = f", {names}: {describe(value)}", self.dispatch_argument().name
+        place, name = f", {names}: {describe(value)}", self.dispatch_arguments()[0].name
         return self._wrong_argument("C10E408", fact, todo, place, argument=name, tensor_type=kind)
 
     def deciding_names(self) -> str:

@@ -279,16 +279,11 @@ class KernelRegistrar(Unique):
     the kernel registered.
     """
 
-    __slots__ = ("_dispatcher", "_entry", "op")
+    __slots__ = ("_dispatcher", "_entry", "dispatch_key", "op")
 
     def __init__(self, dispatcher: Dispatcher, op: OperatorHandle, entry: KernelEntry) -> None:
         self._dispatcher, self._entry = dispatcher, entry
-        self.op = op
-
-    @property
-    def dispatch_key(self) -> DispatchKey:
-        """The key that the kernel serves."""
-        return self._entry.dispatch_key
+        self.op, self.dispatch_key = op, entry.dispatch_key
 
     def close(self) -> None:
         """Deregister the kernel, if it still is registered."""

@@ -237,19 +237,19 @@ class OpKernel:
     The cache is made at the first call, once, and kept until the `OpKernel`
     goes.  One `OpKernel` serves one thread at a time; look up one each.  It
     goes on working after its kernel or operator is deregistered.  In a loop,
-    take its `unboxed` function first.
+    take its `unboxed` function first; `function` is the registered one itself.
 
     Args:
         checked: check every call, as a checked dispatcher does.
     """
 
-    __slots__ = ("__weakref__", "_bound", "_caller", "_calling", "_unboxed", "dispatch_key")
+    __slots__ = ("__weakref__", "_caller", "_calling", "_unboxed", "dispatch_key", "function", "name")
 
     def __init__(
         self, calling: Calling, dispatch_key: DispatchKey, bound: BoundKernel, checked: bool = False
     ) -> None:
         self._calling = calling
-        self._bound = bound
+        self.function, self.name = bound.function, bound.name
         create = bound.cache_creator
         # No method of self gives the cache: a cycle would keep it alive after its OpKernel.
         self._caller = bound.caller(calling, _made_once(create) if create else None)
@@ -259,16 +259,6 @@ class OpKernel:
                 calling.schema, bound.name, self._caller, bound.place
             )
         self.dispatch_key = dispatch_key
-
-    @property
-    def function(self) -> Function:
-        """The registered function itself."""
-        return self._bound.function
-
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self._bound.name
 
     @property
     def unboxed(self) -> Function:
