@@ -66,7 +66,9 @@ def read_side(text: str) -> Side:
     """
     read, path = _reader(text)
     document = read(path, text)
-    document.findings[:] = map(_of_side, document.findings)
+    document.findings[:] = [  # none of these is about the manifest that an option or a variable names
+        replace(d, help=d.help or _HELP) if d.code == "C10E101" else d for d in document.findings
+    ]
     if type(document.value) is list:
         return Side(_native_operators(read_native_functions(document)))
 
@@ -75,11 +77,6 @@ def read_side(text: str) -> Side:
         raise ManifestError(*result.diagnostics, path=path)
     operators = {str(decl.name): _declared(decl) for decl in result.manifest.operators}
     return Side(operators, result.manifest.removals)
-
-
-def _of_side(finding: Diagnostic) -> Diagnostic:
-    """*finding* about the file that a side names, which no option or variable does."""
-    return replace(finding, help=_HELP) if finding.code == "C10E101" and not finding.help else finding
 
 
 def _declared(decl: OperatorDecl) -> DeclaredOperator:

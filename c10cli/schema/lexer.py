@@ -78,17 +78,14 @@ class Lexer:
                 break
         self.end = position
         self.word = word = found[group]
-        self._classify(group, word)
-
-    def _classify(self, group: int, word: str) -> None:
-        if group == 2:
-            self.kind = word
-            if word in "([":
-                self.depth += 1
-            elif word in ")]" and self.depth:
-                self.depth -= 1
-        else:
+        if group != 2:
             self.kind = KEYWORD if group == 1 and word in KEYWORDS else _KINDS[group]
+            return
+        self.kind = word
+        if word in "([":
+            self.depth += 1
+        elif word in ")]" and self.depth:
+            self.depth -= 1
 
     def take(self, kind: str) -> bool:
         """Whether the current token is of *kind*; if so it is passed."""

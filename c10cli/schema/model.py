@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Final, Literal, NoReturn
 
 from c10cli.describe import describe
-from c10cli.errors import ArgumentError, Diagnostic, SchemaError, did_you_mean
+from c10cli.errors import ArgumentError, Diagnostic, SchemaError, counted, did_you_mean
 from c10cli.schema.convert import IsTensor, Mismatch, convert_argument, looks_like_tensor, spelled
 from c10cli.schema.lexer import quote
 from c10cli.schema.torch_printer import NoSpelling, torch_default, torch_type
@@ -229,7 +229,7 @@ class FunctionSchema:
             if name in kwargs:
                 self._refuse(f"argument `{name}` of `{self.name}` is given twice")
         if len(args) > positional and not self.is_vararg:
-            takes = f"{positional} positional argument{'s' * (positional != 1)}"
+            takes = counted(positional, "positional argument")
             behind = _listed(names[positional:])
             hint = f"pass {behind} by keyword" if behind else ""
             self._refuse(f"`{self.name}` takes {takes}, {len(args)} are given", help=hint)

@@ -1,4 +1,4 @@
-"""Types with their alias annotations and sizes, read from a `Lexer`."""
+"""Types with their alias annotations and sizes, from text to values."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TypeParser(Lexer):
                 self.advance()
             else:
                 self.advance()
-                if self.kind != "]":
+                if not self.take("]"):
                     return self._sized(t, alias, depth)
                 wrapped, alias = self._list(t, alias)
             postfixes += wrapped is not t
@@ -99,8 +99,7 @@ class TypeParser(Lexer):
         return t, alias
 
     def _list(self, element: Type, inner: AliasInfo | None) -> Annotated:
-        """The list whose ``]`` is here, with its own annotation."""
-        self.advance()
+        """The list whose ``]`` was passed, with its own annotation."""
         alias = self._alias()
         if inner is not None:
             own = alias or AliasInfo((), (), inner.is_write)
@@ -119,8 +118,7 @@ class TypeParser(Lexer):
             self.fail("C10E201", f"the size of a list is at most {MAX_SIZE}", self.start, self.end)
         self.size = int(self.word)
         self.advance()
-        if self.kind != "]":
-            self.fail_here("C10E201", "`]` after the size of the list")
+        self.expect("]", "`]` after the size of the list")
         t, alias = self._list(element, inner)
         return (types.optional(t), alias) if self.take("?") else (t, alias)
 
