@@ -57,7 +57,7 @@ def _descriptor_of(found: os.stat_result) -> int | None:
 
 def _write_stream(path: Path, data: bytes) -> None:
     descriptor = _descriptor_of(path.stat())
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (sys.stdout, sys.stderr) if descriptor is not None else ():
         stream.flush()
     opened = path.open("wb") if descriptor is None else os.fdopen(descriptor, "wb", closefd=False)
     with opened as file:
