@@ -124,7 +124,8 @@ def _passing_mismatch(schema: FunctionSchema, parameters: Sequence[Parameter], n
     try:
         bound = Signature(parameters).bind(*(argument.name for argument in schema.positional), **keywords)
     except TypeError as error:
-        return f"cannot be called as the schema says: {error}"
+        bare = [p.replace(annotation=Parameter.empty, default=Parameter.empty) for p in parameters]
+        return f"takes {Signature(bare)}, which cannot be called as the schema says: {error}"
     by_name = {p.name: p for p in parameters}
     for index, (name, passed) in enumerate(bound.arguments.items()):
         # A positional-only name is nobody's to use, so it may differ, but not be that of another argument.

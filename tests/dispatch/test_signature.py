@@ -54,19 +54,20 @@ def test_a_kernel_that_cannot_take_them_is_refused_for_what_differs(schema, kern
 
 
 @pytest.mark.parametrize(
-    ("schema", "kernel"),
+    ("schema", "kernel", "taken"),
     [
-        (PLAIN, lambda x, *, y: 0),
-        (PLAIN, lambda **kwargs: 0),
-        (PLAIN, lambda *args, z: 0),
-        (KEYWORD, lambda x, z: 0),
-        (KEYWORD, lambda x, *args: 0),
-        (KEYWORD, lambda x, y, /: 0),
-        (KEYWORD, lambda y, x: 0),
+        (PLAIN, lambda x, *, y: 0, "(x, *, y)"),
+        (PLAIN, lambda **kwargs: 0, "(**kwargs)"),
+        (PLAIN, lambda *args, z: 0, "(*args, z)"),
+        (KEYWORD, lambda x, z: 0, "(x, z)"),
+        (KEYWORD, lambda x, *args: 0, "(x, *args)"),
+        (KEYWORD, lambda x, y=3, /: 0, "(x, y, /)"),
+        (KEYWORD, lambda y, x: 0, "(y, x)"),
     ],
 )
-def test_a_kernel_that_takes_them_in_another_way_is_refused_in_pythons_words(schema, kernel):
-    assert reason(schema, kernel).startswith("cannot be called as the schema says: ")
+def test_a_kernel_that_takes_them_in_another_way_is_refused_in_pythons_words(schema, kernel, taken):
+    fact = f"takes {taken}, which cannot be called as the schema says: "
+    assert reason(schema, kernel).startswith(fact)
 
 
 def annotated(**annotations):
