@@ -42,9 +42,13 @@ from c10cli.manifest.declarations import KernelDecl
 _START_UP_S = 120.0
 # For leaving, after the last answer or after the parent left.
 _LEAVING_S = 2.0
+# Between two looks at what an item has said so far.
+_LOOK_S = 0.2
 # Of what an item says on standard error, the end is kept, and the last words are told.
 _KEPT_BYTES: Final = 16_384
 _LONGEST_WORDS: Final = 300
+# More than this is thrown away, so that one that never stops does not fill the disk.
+_MOST_SAID_BYTES: Final = 2**24
 # Libraries whose import starts nothing that a fork would lose.
 _SAFE_TO_FORK: Final = ("scipy", "torch", "jax", "numba")
 
@@ -267,9 +271,11 @@ def _do_in_child(do_item: DoItem, item: int, parent: int, answers: int, said: IO
         os.dup2(said.fileno(), 2)
         _do(do_item, item, answers)
     end = os.pidfd_open(child)
-    is_parent_gone = parent in select.select([parent, end], [], [])[0]
+    while not (ready := select.select([parent, end], [], [], _LOOK_S)[0]):
+        if os.fstat(said.fileno()).st_blocks * 512 > _MOST_SAID_BYTES:
+            said.truncate(0)
     _kill_group(child)
-    if is_parent_gone:
+    if parent in ready:  # it is gone
         os._exit(1)
     os.close(end)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

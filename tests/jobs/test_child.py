@@ -52,6 +52,12 @@ def prepare(job):
         if action == "writes":
             while True:
                 os.write(2, b"x" * 1000)
+        if action == "fills":
+            for _ in range(50):
+                os.write(2, b"x" * 1_000_000)
+            while os.fstat(2).st_blocks * 512 > 20_000_000:
+                time.sleep(0.05)
+            return {"value": "kept small"}
         if action == "large":
             return {"value": "x" * 300_000}
         if action == "closes":
@@ -160,6 +166,12 @@ def test_a_flood_without_lines_is_cut_and_the_last_words_are_no_notes(run):
 
 def test_an_item_that_never_stops_writing_is_stopped(run):
     assert run("writes", timeout_s=1.0)[0].timed_out
+
+
+def test_what_a_forked_item_says_without_end_does_not_fill_the_disk(run):
+    if not child._FORKS:
+        pytest.skip("only the process that forks looks at what its children have said")
+    assert run("fills", timeout_s=60) == {0: {"value": "kept small"}}
 
 
 def test_an_answer_larger_than_a_pipe_comes_through(run):
