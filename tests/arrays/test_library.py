@@ -1,6 +1,7 @@
 """What it takes to add an array library: here one that nobody has heard of, `tiny`."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -127,3 +128,9 @@ def test_a_manifest_may_name_it(tmp_path, x):
 def test_a_library_is_that_of_a_base_whose_tensors_it_has():
     assert library_of(np.ma.masked_array([1.0])) == "numpy"
     assert [library_of(value) for value in (object(), np.float32(1), [np.ones(1)])] == [""] * 3
+
+
+def test_every_row_has_a_file_and_every_file_of_a_library_a_row():
+    folder = Path(arrays.__file__).parent
+    files = {path.stem for path in folder.glob("*.py") if "\nLIBRARY" in path.read_text(encoding="utf-8")}
+    assert files == set(TABLE)
