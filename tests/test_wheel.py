@@ -150,7 +150,7 @@ def test_a_users_file_is_checked_strictly_against_the_installed_package(installe
     ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
     found = [line.partition(": ")[2] for line in ran.stdout.splitlines() if line.startswith("user.py")]
     assert [line for line in found if "defined" not in line] == [
-        'note: Revealed type is "c10cli.dispatch.dispatcher.OperatorHandle"',
+        'note: Revealed type is "c10cli.dispatch.operator.OperatorHandle"',
         'note: Revealed type is "str"',
         'error: Unexpected keyword argument "colour" for "Dispatcher"  [call-arg]',
     ]
