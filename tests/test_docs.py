@@ -8,6 +8,7 @@ from pathlib import Path
 from click import Context
 
 from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
+from c10cli.arrays.library import LIBRARIES
 from c10cli.cli.main import group, run
 from c10cli.manifest import cases, entries, load
 from c10cli.manifest.load import require_manifest
@@ -26,6 +27,16 @@ def rows(heading: str) -> list[list[str]]:
 def test_readme_names_every_command_and_no_other():
     named = set(re.findall(r"^\| `c10 (\w+)", README, flags=re.MULTILINE))
     assert named == set(group.list_commands(Context(group)))
+
+
+def test_every_module_with_a_command_has_its_row():
+    modules = [path for path in (ROOT / "c10cli/cli").glob("*.py") if "\n@c10_command(" in path.read_text()]
+    assert {path.stem.rstrip("_") for path in modules} == set(group.list_commands(Context(group)))
+
+
+def test_the_readme_names_every_array_library():
+    (row,) = (cells for cells in rows("field") if cells[0] == "`arrays`")
+    assert set(re.findall(r"`(\w+)`", row[2])) == set(LIBRARIES)
 
 
 def test_every_option_named_in_the_readme_exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,9 @@ def start_run(run_id: str, plan: Plan, **described: object) -> RunResult:
     """
     files = fingerprint(plan.manifest)
     described |= {"registry": str(plan.manifest.path), "files": files, "cases": len(plan.cases)}
-    return RunResult(run_id, utc_now().isoformat(), _environment(plan), described)
+    kernels = [case.variant.kernel for case in plan.cases.values()]
+    packages = {package for k in kernels for package in (*k.requires, *([k.arrays] if k.arrays else ()))}
+    return RunResult(run_id, utc_now().isoformat(), _environment(packages), described)
 
 
 def check_unchanged(run: RunResult, manifest: Manifest) -> None:
@@ -41,17 +43,18 @@ def check_unchanged(run: RunResult, manifest: Manifest) -> None:
     Raises:
         BenchError: C10E604, with the files that were changed.
     """
-    changed = changes(run.plan.get("files", {}), fingerprint(manifest))
+    if "files" not in run.plan:
+        fact = f"run `{run.run_id}` does not say what it measured"
+        raise BenchError(Diagnostic("C10E604", fact, help="begin a new run"))
+    changed = changes(run.plan["files"], fingerprint(manifest))
     if changed:
         fact = f"{changed} since run `{run.run_id}` began"
         note = "its cases would be of two versions"
         raise BenchError(Diagnostic("C10E604", fact, notes=(note,), help="begin a new run"))
 
 
-def _environment(plan: Plan) -> Environment:
+def _environment(packages: Collection[str] = ()) -> Environment:
     """The machine's facts and peaks, measured in a process of their own: the probes need much memory."""
-    kernels = [case.variant.kernel for case in plan.cases.values()]
-    packages = {package for k in kernels for package in (*k.requires, *([k.arrays] if k.arrays else ()))}
     for _, answer in run_items(_PROBE, {"packages": sorted(packages)}, [0], timeout_s=60.0):
         if not isinstance(answer, Ended):
             return read_record(Environment, answer)
@@ -73,7 +76,7 @@ def run_plan(run: RunResult, plan: Plan, folder: Path, progress: Progress) -> Ru
             cases[result.id] = result
             progress(result)
     # Once more, since a neighbour may have been busy at the beginning.
-    peaks = _environment(plan).peaks
+    peaks = _environment().peaks
     best = peaks.best_of(run.environment.peaks) if peaks else run.environment.peaks
     return replace(
         run,

@@ -54,6 +54,10 @@ class Samples:
     warm_up: int = 0
     settled: bool = True
 
+    def __post_init__(self) -> None:
+        if not (self.iterations > 0 and self.samples_ns):
+            raise ValueError("samples without a time")
+
     @property
     def per_call_ns(self) -> tuple[float, ...]:
         """The samples divided by the calls in them."""

@@ -13,6 +13,7 @@ import click
 
 from c10cli.cli.options import SEED, command as c10_command, seconds
 from c10cli.cli.session import Session
+from c10cli.errors import BenchError, Diagnostic
 
 if TYPE_CHECKING:
     from c10cli.bench.outcome import RunResult
@@ -91,7 +92,11 @@ def _refuse_others(
 
     Raises:
         click.UsageError: the command line gives such.
+        BenchError: C10E603, the run does not say what it was begun with.
     """
+    if not options.keys() <= run.plan.keys():
+        fact = f"run `{run.run_id}` does not say how it was measured"
+        raise BenchError(Diagnostic("C10E603", fact, help="begin a new run"))
     given = click.core.ParameterSource.COMMANDLINE
     others = [
         f"--{name.removesuffix('_s')}"

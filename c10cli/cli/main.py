@@ -109,7 +109,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     code = _run(argv, session)
     if code != DONE:
         # click may have stopped before that word
-        session.format = value_given(sys.argv[1:] if argv is None else argv, "--format") or session.format
+        if session.format == "text":
+            session.format = value_given(sys.argv[1:] if argv is None else argv, "--format") or "text"
         session.end_with_error()
     session.name_page()
     return code

@@ -101,6 +101,15 @@ class OperatorGroup(click.Group):
         super().__init__(subcommand_metavar="OP [ARGUMENTS]...", **settings)
         self.run = callback
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the operator's command, and call it an operator where there is none."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            if error.message == "Missing command.":  # what click calls a sub-command
+                raise click.UsageError("Missing argument 'OP'.", ctx) from None
+            raise
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """The operator's name, its command, and the words behind it."""
         op, *words = args
@@ -149,7 +158,7 @@ class _OperatorCommand(click.Command):
         super().__init__(
             str(schema.name),
             params=[values, *arguments, *(o for o in group.params if taken.isdisjoint(o.opts))],
-            help=f"{linked.decl.summary or 'Call the operator.'}\n\n\b\n{schema}",
+            help=f"{linked.decl.summary or f'The operator {schema.name.base}.'}\n\n\b\n{schema}",
             epilog="Arguments may be given in their order, or by name.",
             # With unknown options ignored, `-1` is a value.
             context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},

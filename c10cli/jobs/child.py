@@ -22,6 +22,7 @@ import gc
 import importlib
 import json
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -32,6 +33,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any, Final, NoReturn
 
 from c10cli import errors
@@ -144,18 +146,21 @@ class _Process:
         )
         assert self._process.stdin is not None  # it was asked for
         self.timed_out = False
+        # What a kernel writes where answers go has none.
+        self._token = secrets.token_hex(8)
+        self._item = self._process.pid  # the process that does the item, or else the one that is to begin
         self._timer = threading.Timer(_START_UP_S, self._stop, [self._process.pid])
         self._timer.start()
         # Where the process died at once, its end is found where answers are read.
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+            self._process.stdin.write(json.dumps({**job, "token": self._token}).encode() + b"\n")
             self._process.stdin.flush()
 
     def limit(self, seconds: float | None, leader: int = 0) -> None:
         """Stop the process *leader* and what it started *seconds* from now; None: let it run."""
         self._timer.cancel()
         if seconds is not None:
-            self.timed_out = False
+            self.timed_out, self._item = False, leader
             self._timer = threading.Timer(seconds, self._stop, [leader])
             self._timer.start()
 
@@ -168,11 +173,13 @@ class _Process:
         """The answers up to the process's end, which is the last one."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            with contextlib.suppress(ValueError):  # of one that was cut short
-                yield json.loads(line)
+            with contextlib.suppress(ValueError, RecursionError):  # of one that was cut short, or none
+                answer = json.loads(line)
+                if isinstance(answer, dict) and answer.get("token") == self._token:
+                    yield answer
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_LEAVING_S)
-        _kill_group(self._process.pid)
+        self._kill()
         yield {"ended": _how_it_ended(self._process.wait(), self._said)}
 
     def __enter__(self) -> _Process:
@@ -187,7 +194,13 @@ class _Process:
                 self._process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_LEAVING_S)
-            _kill_group(self._process.pid)
+            self._kill()
+
+    def _kill(self) -> None:
+        """End the process, and the item that it may have left behind."""
+        _kill_group(self._process.pid)
+        if self._process.poll() is not None and self._process.returncode < 0:
+            _kill_group(self._item)
 
 
 def import_libraries(kernels: Iterable[KernelDecl]) -> None:
@@ -200,6 +213,7 @@ def import_libraries(kernels: Iterable[KernelDecl]) -> None:
 
 
 DoItem = Callable[[int], Mapping[str, Any]]
+Tell = Callable[..., None]
 
 
 def serve(prepare: Callable[[Mapping[str, Any]], DoItem]) -> None:
@@ -214,19 +228,20 @@ def serve(prepare: Callable[[Mapping[str, Any]], DoItem]) -> None:
     os.dup2(2, 1)
     with os.fdopen(parent, closefd=False) as lines:
         job = json.loads(lines.readline())
+    tell = partial(_tell, answers, token=job.pop("token"))
     if not job["forks"]:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         do_item = prepare(job)
     except errors.C10Error as error:
-        _tell(answers, refused=[d.as_dict() for d in error.diagnostics], family=type(error).__name__)
+        tell(refused=[d.as_dict() for d in error.diagnostics], family=type(error).__name__)
         return
     if not job["forks"]:
-        _do(do_item, job["items"][0], answers)
+        _do(do_item, job["items"][0], tell)
     gc.freeze()  # a collection in a child would copy every page that it looks at
     with tempfile.TemporaryFile() as said:
         for item in job["items"]:
-            _do_in_child(do_item, item, parent, answers, said)
+            _do_in_child(do_item, item, parent, tell, said)
 
 
 def _tell(answers: int, **fields: object) -> None:
@@ -242,21 +257,21 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _do(do_item: DoItem, item: int, answers: int) -> NoReturn:
+def _do(do_item: DoItem, item: int, tell: Tell) -> NoReturn:
     """Do *item*, answer, and leave at once, whatever it left running."""
     process = os.getpid()
     try:
-        _tell(answers, begins=item, process=process)
+        tell(begins=item, process=process)
         result = do_item(item)
         if os.getpid() == process:  # else a copy of it that a kernel made, and that came back from it
-            _tell(answers, item=item, result=result)
+            tell(item=item, result=result)
         os._exit(0)
     except BaseException:  # noqa: BLE001 - the process ends with this as its last words
         traceback.print_exc()
         os._exit(1)
 
 
-def _do_in_child(do_item: DoItem, item: int, parent: int, answers: int, said: IO[bytes]) -> None:
+def _do_in_child(do_item: DoItem, item: int, parent: int, tell: Tell, said: IO[bytes]) -> None:
     """Do *item* in a fork of this process, which answers, and tell how that one ended."""
     said.seek(0)
     said.truncate()
@@ -269,7 +284,7 @@ def _do_in_child(do_item: DoItem, item: int, parent: int, answers: int, said: IO
         os.close(parent)
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
-        _do(do_item, item, answers)
+        _do(do_item, item, tell)
     end = os.pidfd_open(child)
     while not (ready := select.select([parent, end], [], [], _LOOK_S)[0]):
         if os.fstat(said.fileno()).st_blocks * 512 > _MOST_SAID_BYTES:
@@ -279,7 +294,7 @@ def _do_in_child(do_item: DoItem, item: int, parent: int, answers: int, said: IO
         os._exit(1)
     os.close(end)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    _tell(answers, item=item, ended=_how_it_ended(code, said))
+    tell(item=item, ended=_how_it_ended(code, said))
 
 
 def _how_it_ended(code: int, said: IO[bytes]) -> str:
@@ -303,10 +318,12 @@ def _signal_name(number: int) -> str:
 
 
 def _kill_group(leader: int) -> None:
-    """End the process *leader* and those that it started and left running."""
-    # macOS says PermissionError where only a zombie is left.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            os.kill(leader, signal.SIGTERM)
-        else:
-            os.killpg(leader, signal.SIGKILL)
+    """End the process *leader*, which may have left its group, and those that it started and left running."""
+    if sys.platform == "win32":
+        ends = ((os.kill, signal.SIGTERM),)
+    else:
+        ends = ((os.killpg, signal.SIGKILL), (os.kill, signal.SIGKILL))
+    for end, number in ends:
+        # macOS says PermissionError where only a zombie is left.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            end(leader, number)

@@ -86,6 +86,9 @@ class LinkedOperator:
     handle: OperatorHandle
     variants: Mapping[str, tuple[Variant, ...]]
 
+    def __repr__(self) -> str:
+        return f"<LinkedOperator {self.decl.name}: {', '.join(self.variants) or 'no kernels'}>"
+
     def variant(self, dispatch_key: str, name: str) -> Variant:
         """The variant *name* of *dispatch_key*.
 

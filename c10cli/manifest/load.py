@@ -108,14 +108,13 @@ class _Reading:
 
     def file(self, path: Path, span: Span | None, ancestors: tuple[Path, ...]) -> ManifestFile:
         """The file at *path*, which an include at *span* names."""
-        fields = Fields(self.read(path))
-        root = fields.document.value
+        document = self.read(path)
+        fields, root = Fields(document), document.value
         if type(root) is not dict:
             if not fields.findings:  # which say already why it could not be read
                 kind = "empty" if root is REFUSED or root is None else kind_name(root)
-                name = fields.document.file
-                message = f"`{name}` must be a mapping with `version` and `operators`, but is {kind}"
-                fields.report("C10E106", message, fields.document.span_at(0))
+                message = f"`{document.file}` must be a mapping with `version` and `operators`, but is {kind}"
+                fields.report("C10E106", message, document.span_at(0))
             return ManifestFile(path, span, findings=tuple(fields.findings), is_manifest=False)
         required = ("version",) if "include" in root else ("version", "operators")
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from c10cli.arrays import keys
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.tensor_types import key_of
 from c10cli.dispatch.dispatcher import Dispatcher
@@ -111,3 +112,8 @@ def test_one_row_tells_all_that_is_to_be_known_of_a_key(monkeypatch):
     op.dispatcher.register_kernel(op, "TestRowNPU", lambda x: "dense")
     op.dispatcher.register_kernel(op, "TestRowSparseNPU", lambda x: "sparse")
     assert [op.call(tensor) for tensor in (dense, coo, exported)] == ["dense", "sparse", "dense"]
+
+
+def test_every_built_in_key_is_known_to_type_checkers():
+    declared = {name for name, kind in DispatchKey.__annotations__.items() if kind == "ClassVar[DispatchKey]"}
+    assert declared == {row[0] for row in keys._BUILT_IN}

@@ -13,11 +13,10 @@ from c10cli.bench import run as module
 from c10cli.bench.environment import read_environment
 from c10cli.bench.journal import JOURNAL_NAME, find_run_folder, make_run_folder, read_journal
 from c10cli.bench.outcome import CaseResult, RunResult
-from c10cli.bench.plan import Plan, make_plan
+from c10cli.bench.plan import make_plan
 from c10cli.bench.run import check_unchanged, run_plan, start_run
 from c10cli.jobs.child import Ended
 from c10cli.jobs.fingerprint import fingerprint
-from c10cli.manifest.declarations import Manifest
 
 KERNELS = """\
 import ctypes, os, subprocess, sys, threading, time
@@ -92,7 +91,7 @@ def write_registry(folder, names, cases=CASES):
 def _no_probe():
     """Peaks are measured by the tests of the environment; here they would only take time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_environment", lambda _plan: read_environment(module.Path.cwd()))
+        patch.setattr(module, "_environment", lambda _packages=(): read_environment(module.Path.cwd()))
         yield
 
 
@@ -206,10 +205,10 @@ def test_the_machine_is_read_in_a_process_of_its_own():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run_items", run_items)
-        assert _environment(Plan(Manifest(module.Path("registry.yaml"), ()), {}, ())).cpu_model == "probed"
+        assert _environment().cpu_model == "probed"
         assert asked == [("c10cli.bench.probe", {"packages": []})]
         patch.setattr(module, "run_items", lambda *_, **__: iter([(0, Ended(True, "too slow"))]))
-        assert _environment(Plan(Manifest(module.Path("registry.yaml"), ()), {}, ())).peaks is None
+        assert _environment().peaks is None
 
 
 _environment = module._environment
@@ -232,7 +231,7 @@ def test_a_run_is_gone_on_with_only_while_all_it_measures_is_the_same(tmp_path):
 def test_a_run_that_does_not_say_what_it_measured_is_not_gone_on_with(tmp_path):
     registry = load_registry(write_registry(tmp_path, ["right"]))
     run = RunResult("run-1", "then", read_environment(tmp_path))
-    with pytest.raises(BenchError, match="were added since run `run-1` began"):
+    with pytest.raises(BenchError, match="run `run-1` does not say what it measured"):
         check_unchanged(run, registry.manifest)
 
 

@@ -37,7 +37,7 @@ def environment() -> Environment:
 @pytest.fixture
 def bench(c10, demo, monkeypatch):
     """`bench(*words)`: `c10 bench` over the demo; the machine's peaks, which take long, are measured once."""
-    monkeypatch.setattr(run_module, "_environment", lambda _plan: environment())
+    monkeypatch.setattr(run_module, "_environment", lambda _packages=(): environment())
     return lambda *words: c10("bench", *FAST, *words)
 
 
@@ -358,3 +358,23 @@ def test_a_pointer_that_is_no_text_is_no_traceback(bench, folder):
     assert ran.code == 3
     assert "error[C10E603]" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_a_run_that_does_not_say_how_it_was_measured_is_not_gone_on_with(bench, c10, folder):
+    bench("n=4")
+    journal = run_folders(folder)[0] / "journal.jsonl"
+    begun, *others = records(journal.parent)
+    del begun["plan"]["seed"]
+    journal.write_text("".join(f"{json.dumps(record)}\n" for record in (begun, *others[:-1])))
+    ran = c10("bench", "--resume", "latest")
+    assert (ran.code, ran.err.partition(":")[0]) == (3, "error[C10E603]")
+
+
+def test_a_case_without_a_single_time_is_no_result_that_can_be_read(bench, c10, folder):
+    bench("n=4")
+    journal = run_folders(folder)[0] / "journal.jsonl"
+    kept = records(journal.parent)
+    kept[1]["ladder"]["call"]["samples_ns"] = []
+    journal.write_text("".join(f"{json.dumps(record)}\n" for record in kept))
+    ran = c10("bench", "--resume", "latest")
+    assert (ran.code, ran.err.partition(":")[0]) == (3, "error[C10E603]")

@@ -169,3 +169,9 @@ def test_a_shell_completes_the_operators_options(read, capsys, words, begun, off
     completion = ShellComplete(group, {}, "c10", "_C10_COMPLETE")
     assert [item.value for item in completion.get_completions(words, begun)] == offered
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("words", [(), ("--key", "CPU")])
+def test_a_command_without_an_operator_misses_the_operator(read, words):
+    with pytest.raises(click.UsageError, match="Missing argument 'OP'"):
+        read(*words)

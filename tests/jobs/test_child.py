@@ -58,6 +58,21 @@ def prepare(job):
             while os.fstat(2).st_blocks * 512 > 20_000_000:
                 time.sleep(0.05)
             return {"value": "kept small"}
+        if action == "forges":
+            for descriptor in range(3, 64):
+                try:
+                    os.write(descriptor, b'junk\\n[]\\n{"refused": []}\\n{"item": 0, "result": {}}\\n')
+                except OSError:
+                    pass
+            return {"value": "honest"}
+        if action == "leaves its group":
+            os.setpgid(0, os.getpgid(os.getppid()))
+            time.sleep(60)
+        if action == "kills its parent":
+            with open(job["file"], "w") as file:
+                file.write(str(os.getpid()))
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
         if action == "large":
             return {"value": "x" * 300_000}
         if action == "closes":
@@ -172,6 +187,27 @@ def test_what_a_forked_item_says_without_end_does_not_fill_the_disk(run):
     if not child._FORKS:
         pytest.skip("only the process that forks looks at what its children have said")
     assert run("fills", timeout_s=60) == {0: {"value": "kept small"}}
+
+
+def test_what_a_kernel_writes_where_answers_go_is_no_answer(run):
+    assert run("forges", "ten") == {0: {"value": "honest"}, 1: {"value": 10}}
+
+
+def test_an_item_that_leaves_its_group_is_stopped_too(run):
+    if not child._FORKS:
+        pytest.skip("one that is started anew leads a session, and cannot leave its group")
+    results = run("leaves its group", "ten", timeout_s=1.0)
+    assert results[0].timed_out
+    assert results[1] == {"value": 10}
+
+
+def test_an_item_that_kills_the_process_it_was_forked_from_is_not_left_behind(run, tmp_path):
+    if not child._FORKS:
+        pytest.skip("one that is started anew has this process for its parent")
+    results = run("kills its parent", "ten", timeout_s=2.0, file=str(tmp_path / "pid"))
+    assert not results[0].timed_out or results[0].reason
+    assert results[1] == {"value": 10}
+    assert _has_ended(int((tmp_path / "pid").read_text()))
 
 
 def test_an_answer_larger_than_a_pipe_comes_through(run):

@@ -208,6 +208,7 @@ def test_a_registry_is_a_collection_of_its_operators(write):
     assert "h" not in registry
     assert 3 not in registry
     assert repr(registry) == f"<Registry {registry.manifest.path}: 2 operators>"
+    assert repr(registry["f"]) == "<LinkedOperator t::f: CPU>"
     with pytest.raises(UnknownOperatorError):
         registry["h"]
 
