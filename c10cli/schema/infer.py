@@ -36,6 +36,10 @@ _KNOWN: Final = (
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
+# From Python 3.12 on; from NumPy 2.5 on its NDArray is one.
+_ALIAS_TYPE: Any = getattr(typing, "TypeAliasType", ())
+
+
 def type_of(annotation: object) -> Type:
     """The schema type of a Python annotation, such as ``int | None`` or ``list[float]``.
 
@@ -49,6 +53,9 @@ def type_of(annotation: object) -> Type:
         if annotation is plain:
             return BASE_TYPES[name]
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    alias: Any = origin or annotation
+    if isinstance(alias, _ALIAS_TYPE):
+        return type_of(alias.__value__)
     if origin in (typing.Union, types.UnionType):
         inside = [arg for arg in args if arg is not type(None)]
         if len(inside) == 1:
