@@ -252,7 +252,10 @@ class OpKernel:
         self.function, self.name = bound.function, bound.name
         create = bound.cache_creator
         # No method of self gives the cache: a cycle would keep it alive after its OpKernel.
-        self._caller = bound.caller(calling, _made_once(create) if create else None)
+        if create is None and not bound.boxed:  # spares the many a call, an eighth of a lookup
+            self._caller = bound.function
+        else:
+            self._caller = bound.caller(calling, _made_once(create) if create else None)
         self._unboxed: Function | None = None
         if checked:
             self._caller = self._unboxed = checked_function(
