@@ -150,12 +150,11 @@ def test_a_registry_without_cases_is_nothing_done(c10, folder):
 @pytest.mark.parametrize(
     ("output", "code"), [("registry.yaml/reports", 3), ("/proc/reports", 3), ("k.py", 2)]
 )
-def test_a_folder_that_cannot_be_made_stops_before_anything_is_measured(c10, demo, output, code):
-    began = time.monotonic()
-    ran = c10("bench", "--time", "3600", "--output", output)
+def test_a_folder_that_cannot_be_made_stops_before_anything_is_measured(c10, demo, monkeypatch, output, code):
+    monkeypatch.setattr(run_module, "run_items", None)  # in whose children all is measured
+    ran = c10("bench", "--output", output)
     assert (ran.code, ran.out) == (code, "")
     assert "Traceback" not in ran.err
-    assert time.monotonic() - began < 60
 
 
 def cut_short(folder: Path) -> None:

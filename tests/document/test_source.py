@@ -1,5 +1,4 @@
 import os
-import time
 
 import pytest
 import yaml
@@ -148,12 +147,11 @@ def test_depth_is_limited():
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- "])
-def test_ten_thousand_levels_end_at_once(opening):
-    start = time.perf_counter()
+def test_ten_thousand_levels_end_where_there_are_too_many(opening):
     document, finding = the_fault(opening * 10_000)
     assert finding.code == "C10E112"
+    assert finding.span.column <= len(opening) * (source.MAX_DEPTH + 1)  # and nothing after that is read
     assert document.value is REFUSED
-    assert time.perf_counter() - start < 5
 
 
 def test_aliases_are_counted_as_if_written_out():
