@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 HELP = """\
 Usage: c10 call clash [OPTIONS] X KEY
 
-  Call the operator.
+  The operator clash.
 
   t::clash(Tensor x, int key, *, int save=0, int seed=0, int registry=0, int format=0) -> int[]
 
