@@ -18,10 +18,14 @@ _NUMBER_STARTS: Final = frozenset("+-.0123456789")
 _MAX_DIGITS: Final = 3_500  # of base 16 too, an integer that Python prints: at most 4,300 decimal ones
 
 
+class TooLong:
+    """A number that no field takes."""
+
+
 def resolve_scalar(text: str) -> object:
     """The value of a plain scalar: null, bool, int, float, or the text itself.
 
-    An integer of thousands of digits is infinite: Python could not print it.
+    An integer of thousands of digits is `TooLong`: Python could not print it.
 
     >>> [resolve_scalar(text) for text in ("1e-5", "017", "0o17", "no", "12:30", "")]
     [1e-05, 17, 15, 'no', '12:30', None]
@@ -30,7 +34,7 @@ def resolve_scalar(text: str) -> object:
         return _WORDS.get(text, text)
     if _INT.fullmatch(text):
         if len(text) > _MAX_DIGITS:
-            return float("inf")
+            return TooLong()
         return int(text, 0) if text[1:2] in ("o", "x") else int(text)
     return float(text) if _FLOAT.fullmatch(text) else _WORDS.get(text, text)
 
@@ -42,4 +46,4 @@ def kind_name(value: object) -> str:
     if isinstance(value, bool):
         return f"the boolean `{str(value).lower()}`"
     names = {dict: "a mapping", list: "a list", str: "a string", int: "an integer", float: "a float"}
-    return names.get(type(value), "something else")
+    return names.get(type(value), "a number of thousands of digits")

@@ -172,10 +172,12 @@ class TypeParser(Lexer):
     def _union(self, start: int, depth: int) -> Annotated:
         if self.kind != "(":
             self.fail_here("C10E201", "`(` after `Union`")
-        t = types.union(self._members(depth))
+        members = self._members(depth)
+        t = types.union(members)
         if t is None:
             message = "a Union needs two different types"
-            self.fail("C10E204", message, start, self.last_end, help="write the one type without `Union`")
+            todo = "write the one type without `Union`" if members else "write the types into it"
+            self.fail("C10E204", message, start, self.last_end, help=todo)
         return t, self._alias()
 
     def _members(self, depth: int) -> list[Type]:

@@ -118,7 +118,7 @@ def test_a_repeated_dispatch_key_names_both_places(tmp_path):
         ("version: 1.0\noperators: []\n", "C10E107", "not a float"),
         ("version: true\noperators: []\n", "C10E107", "not the boolean `true`"),
         ("version: 3\noperators: []\n", "C10E107", "not the integer 3"),
-        (f"version: {'9' * 5000}\noperators: []\n", "C10E107", "not a float"),
+        (f"version: {'9' * 5000}\noperators: []\n", "C10E107", "not a number of thousands of digits"),
         (f"version: {'9' * 3000}\noperators: []\n", "C10E107", "not an integer"),
         ("version:\noperators: []\n", "C10E107", "not null"),
         ("version: 1\noperators: []\nx: {a: 1, a: 2}\n", "C10E104", "field `x` of the manifest is unknown"),
