@@ -200,7 +200,7 @@ def _write_archive(content: IO[bytes], named: dict[str, Any]) -> None:
 def _write_array(file: IO[bytes], array: Any) -> None:
     import numpy as np
 
-    np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
+    np.save(file, np.asanyarray(array), allow_pickle=False)
 
 
 def _named_arrays(schema: FunctionSchema, returns: tuple[Any, ...]) -> dict[str, Any]:
