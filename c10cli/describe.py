@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 
 def describe(value: Any) -> str:
@@ -32,7 +32,7 @@ def _describe(value: Any) -> str:
     return type(value).__qualname__
 
 
-def is_numpy_scalar(value: object) -> bool:
+def is_numpy_scalar(value: object) -> TypeGuard[Any]:
     """Whether *value* is one of NumPy's, told without importing it."""
     return any(base.__name__ == "generic" and base.__module__ == "numpy" for base in type(value).__mro__)
 

@@ -12,7 +12,7 @@ from typing import Any
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.memory import contents_of, share_memory
 from c10cli.arrays.tensor_types import is_tensor, placed_key, tensors_of
-from c10cli.describe import describe, describe_error
+from c10cli.describe import describe, describe_error, is_numpy_scalar
 from c10cli.dispatch.calling import call_error, returned_values
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.signature import PYTHON_TYPES
@@ -219,7 +219,7 @@ def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any
         if not _fits(declared.type, value):
             name = f" `{declared.name}`" if declared.name else ""
             came, todo = describe(value), "return what the schema says, as a tuple where there are several"
-            if _is_numpy_scalar(value):
+            if is_numpy_scalar(value):
                 came, todo = f"the NumPy scalar {value.dtype.name}", "make an array of it: numpy.asarray(...)"
             fact = f"gave {came} for return {index}{name}, declared {declared.type}"
             raise wrong_return(schema, kernel, fact, todo)
@@ -237,9 +237,5 @@ def _fits(declared: Type, value: Any) -> bool:
     accepted = PYTHON_TYPES.get(str(declared))
     if accepted is None:
         return True
-    plain = value.item() if _is_numpy_scalar(value) else value
+    plain = value.item() if is_numpy_scalar(value) else value
     return isinstance(plain, accepted) and (bool in accepted or not isinstance(plain, bool))
-
-
-def _is_numpy_scalar(value: object) -> bool:
-    return any(c.__name__ == "generic" and c.__module__ == "numpy" for c in type(value).__mro__)

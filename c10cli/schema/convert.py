@@ -35,9 +35,9 @@ others              any object but plain Python values                    the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
-from c10cli.describe import describe
+from c10cli.describe import describe, is_numpy_scalar
 from c10cli.schema import types
 from c10cli.schema.types import BaseType, CompoundType, ListType, OptionalType, Type, VarType
 
@@ -196,13 +196,9 @@ def is_sequence(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))
 
 
-def _is_numpy_scalar(value: object) -> TypeGuard[Any]:
-    return any(c.__name__ == "generic" and c.__module__ == "numpy" for c in type(value).__mro__)
-
-
 def looks_like_tensor(value: object) -> bool:
     """Whether *value* is neither a plain Python value nor a NumPy scalar."""
-    return value is not None and not isinstance(value, _PLAIN) and not _is_numpy_scalar(value)
+    return value is not None and not isinstance(value, _PLAIN) and not is_numpy_scalar(value)
 
 
 def _is_object_of_a_library(value: object) -> bool:
@@ -211,11 +207,11 @@ def _is_object_of_a_library(value: object) -> bool:
 
 def _plain(value: object) -> object:
     """A NumPy scalar as its Python value, anything else as it is."""
-    if not _is_numpy_scalar(value):
+    if not is_numpy_scalar(value):
         return value
     item = value.item()
     # What Python has no type for (long double, bfloat16) stays NumPy's; as a float it loses digits at most.
-    return float(item) if _is_numpy_scalar(item) and hasattr(item, "__float__") else item
+    return float(item) if is_numpy_scalar(item) and hasattr(item, "__float__") else item
 
 
 def _int(value: object, name: str) -> int:
