@@ -204,21 +204,24 @@ class _Evaluation:
         if not (_is_number(operand) or _is_array(operand)):
             raise _fault(self.text, f"`-` takes a number or an array, not {describe(operand)}", node)
         try:
-            return self._converted(operand, -operand if isinstance(node.op, ast.USub) else +operand)
-        except TypeError as error:  # NumPy refuses minus on booleans
+            return self._calculated(operator.neg if isinstance(node.op, ast.USub) else operator.pos, operand)
+        except (TypeError, ValueError) as error:  # NumPy refuses minus on booleans
             raise _fault(self.text, str(error), node) from error
 
     def _binary(self, node: ast.BinOp) -> Any:
         left, right = self.value(node.left), self.value(node.right)
-        array = left if _is_array(left) else right
+        array, function = left if _is_array(left) else right, _BINARY[type(node.op)]
         if not _is_array(array):
             self._check_numbers(node, left, right)
         elif type(node.op) not in _ON_ARRAYS or not (_is_number(left) or _is_number(right)):
             raise _fault(self.text, "an array combines with one number, by + - * /", node)
         try:
-            return self._converted(array, _BINARY[type(node.op)](left, right))
+            if array is left:
+                return self._calculated(lambda operand: function(operand, right), left)
+            return self._calculated(lambda operand: function(left, operand), right)
         except (ArithmeticError, TypeError, ValueError) as error:
-            reason = "result is too large" if isinstance(error, OverflowError) else str(error)
+            is_large = isinstance(error, OverflowError) and not _is_array(array)
+            reason = "result is too large" if is_large else str(error)
             raise _fault(self.text, reason, node) from error
 
     def _check_numbers(self, node: ast.BinOp, left: Any, right: Any) -> None:
@@ -228,12 +231,12 @@ class _Evaluation:
         if isinstance(left, int) and isinstance(right, int) and _bits(node.op, left, right) > MAX_BITS:
             raise _fault(self.text, f"result of more than {MAX_BITS:,} bits", node)
 
-    def _converted(self, operand: Any, result: Any) -> Any:
+    def _calculated(self, function: Callable[[Any], Any], operand: Any) -> Any:
         if not _is_array(operand):
-            return result
-        from c10cli.arrays.filling import convert_like  # which imports NumPy
+            return function(operand)
+        from c10cli.arrays.filling import calculate  # which imports NumPy
 
-        return convert_like(operand, result, self.dtype)
+        return calculate(function, operand, self.dtype)
 
 
 def _is_number(value: object) -> bool:

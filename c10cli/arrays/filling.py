@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, DTYPES
+from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, DTYPES, is_exact
 
 _WORK_BYTES: Final = 8  # per element, for what is drawn before it is converted
 _MAX_DIMENSIONS: Final = 32
@@ -28,17 +28,69 @@ def array_functions(dtype: str = "float32", rng: Any = None) -> dict[str, Callab
     return {name: getattr(filler, name) for name in ARRAY_FUNCTIONS}
 
 
-def convert_like(array: Any, result: Any, dtype: str) -> Any:
-    """*result* of arithmetic on *array*, as an array in the array's dtype.
+def calculate(function: Callable[[Any], Any], array: Any, dtype: str) -> Any:
+    """*function*, arithmetic with one number, of *array*: in the array's dtype, which has to hold it.
 
     Where integers became fractions, it takes *dtype*, if that is no integer.
+
+    Raises:
+        ValueError: an element that the dtype cannot hold.
     """
-    result = np.asarray(result)  # arithmetic makes a scalar of an array without dimensions
-    if array.dtype.kind not in "iub":
-        return result if result.dtype.kind == "c" else result.astype(array.dtype, copy=False)
-    wanted = _numpy_dtype(dtype)
-    became_fraction = result.dtype.kind not in "iub"
-    return result.astype(wanted, copy=False) if became_fraction and wanted.kind not in "iub" else result
+    with np.errstate(all="ignore"):
+        result = np.asarray(function(array))  # arithmetic makes a scalar of an array without dimensions
+    if array.dtype.kind in "iub":
+        if result.dtype.kind not in "iub":
+            return result if is_exact(dtype) else hold(result, numpy_dtype(dtype))
+        # The least and the greatest element give the least and the greatest result, here without wrapping.
+        ends = (array.min(), array.max()) if array.size else ()
+        hold([function(int(end)) for end in ends], result.dtype)
+        return result
+    result = result if result.dtype.kind == "c" else result.astype(array.dtype, copy=False)
+    if not np.isfinite(result).all():  # too large for the dtype, or infinite by itself?
+        with np.errstate(all="ignore"):
+            exact = function(array.astype(np.complex128 if array.dtype.kind == "c" else np.float64))
+        hold(exact, result.dtype)
+    return result
+
+
+def hold(value: Any, dtype: Any) -> Any:
+    """*value*, numbers or arrays of them, as an array of *dtype*, NumPy's.
+
+    Integers and booleans are held exactly.  Floats are rounded, but what is finite
+    stays that, and infinity and nan stay what they are.
+
+    Raises:
+        ValueError: an element that *dtype* cannot hold; lists of different lengths.
+        TypeError: an element is no number.
+        OverflowError: an integer is too large even for a float.
+    """
+    values = np.asarray(value)
+    if values.dtype.kind in "USO":  # a text is refused; an integer of more than 64 bits is in floats alone
+        numbers = [float(_number(element)) for element in values.ravel().tolist()]
+        values = np.array(numbers).reshape(values.shape)
+    elif values.dtype.isbuiltin != 1:  # of ml_dtypes
+        values = values.astype(np.float64)
+    real = values.real if dtype.kind != "c" else values
+    with np.errstate(all="ignore"):
+        made = np.asarray(real.astype(dtype, copy=False))
+        fits = _keeps_integers(real, made) if dtype.kind in "iub" else _keeps_floats(real, made)
+    fits = fits & (values.imag == 0) if dtype.kind != "c" else fits
+    if not fits.all():
+        raise ValueError(f"{dtype.name} cannot hold {values[~fits].flat[0]}")
+    return made
+
+
+def _keeps_integers(values: Any, made: Any) -> Any:
+    """Where *made* is what *values* are."""
+    if values.dtype.kind in "iub" or made.dtype.kind == "b":
+        return made == values
+    # Of what is just above the greatest some processors make that, which as a float is the same.
+    return (made == values) & (values < float(np.iinfo(made.dtype).max + 1))
+
+
+def _keeps_floats(values: Any, made: Any) -> Any:
+    """Where *made* is as finite as *values* are."""
+    return (np.isnan(made) == np.isnan(values)) & (np.isinf(made) == np.isinf(values))
 
 
 def available_bytes() -> int:
@@ -70,7 +122,7 @@ class _Filler:
         """Normal numbers; rounded and times four for integers, the sign for booleans."""
         name = dtype or self.dtype
         sizes = self._reserve(_shape(shape), name)
-        kind = _numpy_dtype(name)
+        kind = numpy_dtype(name)
         if name == "float64":
             return self.rng.standard_normal(sizes)
         drawn = np.asarray(self.rng.standard_normal(sizes, dtype=np.float32))
@@ -98,8 +150,8 @@ class _Filler:
         *shape, value = shape_and_value
         name = dtype or self.dtype
         sizes = self._reserve(_shape(tuple(shape)), name)
-        with np.errstate(all="ignore"):
-            return np.full(sizes, _number(value), dtype=_numpy_dtype(name))
+        held = hold(_number(value), numpy_dtype(name))
+        return np.full(sizes, held, dtype=held.dtype)
 
     def arange(self, start: Any, stop: Any = None, step: Any = 1, *, dtype: str | None = None) -> Any:
         """Numbers from start (0 if only one argument is given) to stop, exclusive."""
@@ -110,23 +162,22 @@ class _Filler:
             raise ValueError("the step is 0")
         name = dtype or self.dtype
         self._reserve((max(math.ceil((last - first) / step), 0),), name)
-        with np.errstate(all="ignore"):
-            return np.arange(first, last, step).astype(_numpy_dtype(name))
+        return hold(np.arange(first, last, step), numpy_dtype(name))
 
     def randint(self, low: Any, high: Any, *shape: Any, dtype: str | None = None) -> Any:
         """Integers from low to high, exclusive: int64 unless the dtype is an integer one."""
         name = dtype or self.dtype
         drawn_as = name if name in _INTEGERS else "int64"
         sizes = self._reserve(_shape(shape), drawn_as)
-        drawn = np.asarray(self.rng.integers(_integer(low), _integer(high), sizes, dtype=drawn_as))
-        return drawn if dtype is None else drawn.astype(_numpy_dtype(dtype), copy=False)
+        hold([_integer(low), _integer(high) - 1], numpy_dtype(drawn_as))
+        drawn = np.asarray(self.rng.integers(low, high, sizes, dtype=drawn_as))
+        return drawn if dtype is None else hold(drawn, numpy_dtype(dtype))
 
     def linspace(self, start: Any, stop: Any, count: Any, *, dtype: str | None = None) -> Any:
         """Count numbers from start to stop, inclusive, evenly apart."""
         name = dtype or self.dtype
         (size,) = self._reserve((_size(count),), name)
-        with np.errstate(all="ignore"):
-            return np.linspace(_number(start), _number(stop), size).astype(_numpy_dtype(name))
+        return hold(np.linspace(_number(start), _number(stop), size), numpy_dtype(name))
 
     def _reserve(self, shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
         """*shape*, if an array of it and those made before fit into the memory there is."""
@@ -144,7 +195,8 @@ def _check_dtype(name: str) -> None:
         raise ValueError(f"unknown dtype `{name}`")
 
 
-def _numpy_dtype(name: str) -> Any:
+def numpy_dtype(name: str) -> Any:
+    """NumPy's dtype called *name*, one of `DTYPES`."""
     if name.startswith(("bfloat", "float8")):
         try:
             import ml_dtypes

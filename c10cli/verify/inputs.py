@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from c10cli.arrays.expression import evaluate, parse_expression
+from c10cli.arrays.filling import hold, numpy_dtype
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.placement import place
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
@@ -116,8 +117,8 @@ def _as_array(argument: Argument, value: Any, dtype: str) -> Any:
     if value is None or is_tensor(value) or isinstance(value, str):
         return value
     try:
-        return np.asarray(value, dtype=dtype)
-    except (ValueError, TypeError, OverflowError) as error:
+        return hold(value, numpy_dtype(dtype))
+    except (ValueError, TypeError, OverflowError, ImportError) as error:
         fact = f"the value of argument `{argument.name}` is no array of {dtype}: {error}"
         todo = "give nested lists of equal length, of numbers that fit the dtype"
         raise ArgumentError(Diagnostic("C10E405", fact, help=todo), argument=argument.name) from error

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,33 @@ def test_an_array_without_dimensions_stays_one():
 def test_integers_divided_become_the_wanted_fractions():
     assert value("randint(0, 9, 4) / 10", "float32").dtype == np.float32
     assert value("arange(4) / 2", "int32").dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "words"),
+    [
+        ("arange(4) * 100", "int8", "int8 cannot hold 300"),
+        ("1 - arange(3)", "uint8", "uint8 cannot hold -1"),
+        ("-arange(3)", "uint8", "uint8 cannot hold -2"),
+        ("-full(2, -128)", "int8", "int8 cannot hold 128"),
+        ("full(2, 2**62) * 4", "int64", "int64 cannot hold 1.8446744073709552e+19"),
+        ("full(2, 60000) * 2", "float16", "float16 cannot hold 120000.0"),
+        ("full(2, 60000) / 0.001", "float16", "float16 cannot hold 60000000.0"),
+        ("arange(2, dtype='int32') * 1e6", "float16", "float16 cannot hold 1000000.0"),
+        ("full(2, 1e38) * 10j", "complex64", "complex64 cannot hold"),
+    ],
+)
+def test_arithmetic_ends_where_the_dtype_does(text, dtype, words):
+    with pytest.raises(ManifestError, match=re.escape(words)) as caught:
+        value(text, dtype)
+    assert caught.value.code == "C10E110"
+
+
+def test_infinity_and_nan_are_what_floats_hold_also_by_division():
+    for text in ("ones(2) * inf", "ones(2) / 0", "full(2, nan) + 1", "1 / arange(2)", "zeros(0) * 9"):
+        assert not np.isfinite(value(text, "float16")).all() or not value(text).size
+    assert value("5 - arange(3)", "uint8").tolist() == [5, 4, 3]
+    assert value("zeros(0) - 1", "uint8").tolist() == []
 
 
 @pytest.mark.parametrize(

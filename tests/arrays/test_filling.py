@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -18,10 +20,55 @@ def test_shapes_are_given_one_by_one_or_as_one_list():
 
 @pytest.mark.parametrize("dtype", [name for name in DTYPES if not name.startswith(("bfloat", "float8"))])
 def test_every_dtype_can_be_filled(dtype):
-    for name, arguments in (("randn", (3,)), ("zeros", (3,)), ("arange", (3,)), ("linspace", (0, 1, 3))):
+    for name, arguments in (("randn", (2,)), ("zeros", (2,)), ("arange", (2,)), ("linspace", (0, 1, 2))):
         result = make(name, *arguments, dtype=dtype)
-        assert (result.dtype.name, result.shape) == (dtype, (3,))
+        assert (result.dtype.name, result.shape) == (dtype, (2,))
         assert DTYPES[dtype] == result.dtype.itemsize
+
+
+@pytest.mark.parametrize(
+    ("dtype", "name", "arguments", "value"),
+    [
+        ("int8", "arange", (200,), "128"),
+        ("int8", "arange", (0, 1, 0.5), "0.5"),
+        ("int8", "full", (2, 300), "300"),
+        ("int32", "full", (2, np.nan), "nan"),
+        ("int32", "full", (2, -np.inf), "-inf"),
+        ("int32", "full", (2, 1.5), "1.5"),
+        ("int64", "full", (2, 2.0**63), "9.223372036854776e+18"),
+        ("int64", "full", (2, 2**63), "9223372036854775808"),
+        ("uint64", "full", (2, -1), "-1"),
+        ("uint8", "arange", (2, -2, -1), "-1"),
+        ("int16", "linspace", (0, 1, 3), "0.5"),
+        ("int8", "randint", (0, 300, 2), "299"),
+        ("uint8", "randint", (-3, 3, 2), "-3"),
+        ("bool", "arange", (3,), "2"),
+        ("bool", "full", (2, 0.5), "0.5"),
+        ("float16", "full", (2, 1e6), "1000000.0"),
+        ("float16", "arange", (0, 10**6, 70000), "70000"),
+        ("float16", "linspace", (0, -1e6, 2), "-1000000.0"),
+        ("float32", "full", (2, 1j), "1j"),
+        ("bfloat16", "full", (2, 1e39), "1e+39"),
+        ("float8_e4m3fn", "full", (2, 1000), "1000"),
+        ("float8_e4m3fn", "full", (2, np.inf), "inf"),
+    ],
+)
+def test_what_a_dtype_cannot_hold_is_refused_with_the_value(needs, dtype, name, arguments, value):
+    if dtype.startswith(("bfloat", "float8")):
+        needs("ml_dtypes")
+    with pytest.raises(ValueError, match=f"^{dtype} cannot hold {re.escape(value)}$"):
+        make(name, *arguments, dtype=dtype)
+
+
+def test_what_a_dtype_can_hold_is_made_of_any_number():
+    assert make("full", 1, 3.0, dtype="int8").tolist() == [3]
+    assert make("full", 1, 2**63 - 1, dtype="int64").tolist() == [2**63 - 1]
+    assert make("full", 1, 2**64 - 1, dtype="uint64").tolist() == [2**64 - 1]
+    assert make("full", 1, 1 + 0j, dtype="float32").tolist() == [1]
+    assert make("full", 1, 0.1, dtype="float16").tolist() == [float(np.float16(0.1))]
+    assert make("full", 1, np.nan, dtype="complex64").dtype == np.complex64
+    assert make("full", 1, True, dtype="bool").tolist() == [True]
+    assert make("full", 0, 1000, dtype="float16").shape == (0,)
 
 
 def test_the_values():

@@ -111,7 +111,7 @@ def test_more_memory_than_there_is_keeps_its_cause(declare):
     assert isinstance(caught.value.__cause__, MemoryError)
 
 
-@pytest.mark.parametrize("value", [[[1, 2], [3]], [1e400, "x"], 300])
+@pytest.mark.parametrize("value", [[[1, 2], [3]], [1e400, "x"], 300, 1.7, [None], [np.nan], [2**70]])
 def test_what_is_no_array_of_the_dtype_is_refused(declare, value):
     argument = declare(F, SWEPT).schema.arguments[0]
     with pytest.raises(ArgumentError) as caught:
