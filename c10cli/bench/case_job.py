@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,17 +15,17 @@ from c10cli.bench.sampling import Budget, find_observers, measure_together, stea
 from c10cli.bench.timed_path import TimedPath
 from c10cli.dispatch.kernel import BoundKernel, OpKernel
 from c10cli.errors import BenchError, C10Error, Diagnostic, InternalError, KernelError, ManifestError
-from c10cli.jobs.child import import_libraries, serve
+from c10cli.jobs.child import At, DoItem, import_libraries, serve
 from c10cli.jobs.fingerprint import check_same
 from c10cli.manifest.declarations import OperatorDecl
 from c10cli.manifest.link import load_registry
 from c10cli.verify.cost import evaluate_cost
-from c10cli.verify.inputs import Arguments, is_of_case, place_case, shapes_text
+from c10cli.verify.inputs import Arguments, is_of_case, make_arguments, place_case, shapes_text
 from c10cli.verify.kernel_call import as_kernel_error
 from c10cli.verify.reference import Expectation, check_kernel, expect
 
 
-def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
+def prepare(job: Mapping[str, Any]) -> DoItem:
     """The function that measures one of the cases whose ids the job names under ``cases``.
 
     Raises:
@@ -35,15 +35,19 @@ def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
     check_same(registry.manifest, job["fingerprint"])
     cases, ids = find_cases(registry), job["cases"]
     import_libraries(cases[ids[number]].variant.kernel for number in job["items"])
-    return lambda number: _measure(cases[ids[number]], job["time_s"], job["seed"]).to_dict()
+    return lambda number, at: _measure(cases[ids[number]], job["time_s"], job["seed"], at).to_dict()
 
 
-def _measure(case: Case, time_s: float, seed: int) -> CaseResult:
+def _measure(case: Case, time_s: float, seed: int, at: At) -> CaseResult:
     """The case's result, whatever its kernel raises."""
     result, decl = case.result, case.linked.decl
     try:
         bound = case.linked.bind(case.variant.kernel)
-        expectation = expect(decl, case.point, seed=seed)
+        at("the inputs")
+        arguments = make_arguments(decl, case.point, seed=seed)
+        at("the reference")
+        expectation = expect(decl, case.point, arguments=arguments)
+        at("")
         result = _described(result, decl, expectation.arguments)
         return _timed(case, bound, expectation, result, time_s, seed)
     except C10Error as error:

@@ -34,6 +34,7 @@ class CaseResult:
         bytes: what one call reads and writes, by the operator's ``cost``; `flops` too.
         max_rss_bytes: the most memory that the child process held.
         checks: what was checked, and how it came out.
+        printed: the end of what the kernel printed meanwhile.
     """
 
     operator: str
@@ -51,6 +52,7 @@ class CaseResult:
     flops: float | None = None
     max_rss_bytes: int | None = None
     checks: Mapping[str, object] = field(default_factory=dict)
+    printed: str = ""
 
     def __post_init__(self) -> None:
         if self.status != "ok" and self.ladder:

@@ -17,7 +17,7 @@ import numpy as np
 from c10cli.bench.clock import SYSTEM_CLOCK, Clock
 from c10cli.bench.environment import Peaks, read_environment
 from c10cli.bench.sampling import steady_state
-from c10cli.jobs.child import serve
+from c10cli.jobs.child import At, DoItem, serve
 
 # In the caches of a core, around the size of the shared one, in memory.
 _COPY_FOOTPRINTS: Final = (256 << 10, 8 << 20, 32 << 20, 128 << 20)
@@ -25,10 +25,10 @@ _MATMUL_SIZE: Final = 768
 _PROBE_NS: Final = 50_000_000
 
 
-def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
+def prepare(job: Mapping[str, Any]) -> DoItem:
     """The function that reads and measures; of what the job names under ``packages``, the versions too."""
 
-    def read(_item: int) -> Mapping[str, Any]:
+    def read(_item: int, _at: At) -> Mapping[str, Any]:
         with steady_state():
             facts = read_environment(Path.cwd(), job["packages"])
             return asdict(replace(facts, peaks=measure_peaks(facts.cpus)))

@@ -12,8 +12,9 @@ from c10cli.bench.journal import append_record, write_latest
 from c10cli.bench.outcome import CaseResult, RunResult, Status, read_record
 from c10cli.bench.plan import Case, Plan
 from c10cli.errors import BenchError, Diagnostic
-from c10cli.jobs.child import Ended, run_items
+from c10cli.jobs.child import run_items
 from c10cli.jobs.fingerprint import changes, fingerprint
+from c10cli.jobs.fork import Answer
 from c10cli.manifest.declarations import Manifest
 
 # Gets the id of the case that begins, or the result of the one that ended.
@@ -56,22 +57,27 @@ def check_unchanged(run: RunResult, manifest: Manifest) -> None:
 def _environment(packages: Collection[str] = ()) -> Environment:
     """The machine's facts and peaks, measured in a process of their own: the probes need much memory."""
     for _, answer in run_items(_PROBE, {"packages": sorted(packages)}, [0], timeout_s=60.0):
-        if not isinstance(answer, Ended):
-            return read_record(Environment, answer)
+        if answer.result is not None:
+            return read_record(Environment, answer.result)
     return read_environment(Path.cwd())
 
 
-def run_plan(run: RunResult, plan: Plan, folder: Path, progress: Progress) -> RunResult:
+def run_plan(
+    run: RunResult, plan: Plan, folder: Path, progress: Progress, memory_bytes: int | None = None
+) -> RunResult:
     """*run* with every case of *plan*, each in the journal in *folder* as it ends.
 
     From its first record on, the run is the latest of its parent folder.
+
+    Args:
+        memory_bytes: how much a case may hold; None: the most of what there is.
     """
     run = replace(run, exit_status=None, load_after=(), skipped=plan.skipped)
     append_record(folder, run.record("run"))
     write_latest(folder)
     cases = {case.id: case for case in run.cases}
     for batch in plan.batches():
-        for result in _run_batch(batch, run, plan, progress):
+        for result in _run_batch(batch, run, plan, progress, memory_bytes):
             append_record(folder, {"kind": "case", **result.to_dict()})
             cases[result.id] = result
             progress(result)
@@ -94,7 +100,7 @@ def end_run(run: RunResult, exit_status: int, folder: Path) -> RunResult:
 
 
 def _run_batch(
-    batch: Mapping[str, Case], run: RunResult, plan: Plan, progress: Progress
+    batch: Mapping[str, Case], run: RunResult, plan: Plan, progress: Progress, memory_bytes: int | None
 ) -> Iterator[CaseResult]:
     """The result of every case of a batch.
 
@@ -114,11 +120,22 @@ def _run_batch(
         job,
         range(len(ids)),
         timeout_s=run.plan["timeout_s"],
+        memory_bytes=memory_bytes,
         begins=lambda number: progress(ids[number]),
     )
     for number, answer in answers:
-        if isinstance(answer, Ended):
-            status: Status = "timeout" if answer.timed_out else "crashed"
-            yield replace(batch[ids[number]].result, status=status, code="C10E606", reason=answer.reason)
-        else:
-            yield read_record(CaseResult, answer)
+        yield _result_of(answer, batch[ids[number]].result)
+
+
+def _result_of(answer: Answer, case: CaseResult) -> CaseResult:
+    """What *answer* makes of *case*, where a kernel that leaves processes behind is not right."""
+    if answer.result is not None:
+        result = read_record(CaseResult, answer.result)
+    else:
+        reason = f"{answer.at}: {answer.reason}" if answer.at else answer.reason
+        status: Status = answer.status or "crashed"
+        result = replace(case, status=status, code="C10E606", reason=reason)
+    if answer.left and result.status == "ok":
+        reason = f"the kernel left running: {', '.join(answer.left)}"
+        result = replace(case, status="wrong", code="C10E501", reason=reason)
+    return replace(result, printed=answer.said)

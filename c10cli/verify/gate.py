@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from c10cli.errors import Diagnostic, in_order
-from c10cli.jobs.child import Ended, run_items
+from c10cli.errors import Diagnostic, Span, in_order
+from c10cli.jobs.child import run_items
 from c10cli.jobs.fingerprint import fingerprint
+from c10cli.jobs.fork import Answer
 from c10cli.manifest.checks import check_operator
 from c10cli.manifest.declarations import KernelDecl, Manifest
 from c10cli.manifest.link import LinkedOperator, Variant, link_manifest
@@ -33,6 +34,16 @@ class SkippedCheck:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """The end of what one kernel printed."""
+
+    operator: str
+    dispatch_key: str
+    variant: str
+    text: str
+
+
 @dataclass
 class Validation:
     """What was checked, what was found, what was left out.
@@ -53,6 +64,7 @@ class Validation:
     left_out: str = ""
     diagnostics: list[Diagnostic] = field(default_factory=list)
     skipped: list[SkippedCheck] = field(default_factory=list)
+    printed: list[Printed] = field(default_factory=list)
 
     @property
     def checked_nothing(self) -> bool:
@@ -72,6 +84,7 @@ def validate(
     run: bool = True,
     require: Sequence[str] = (),
     timeout_s: float = 60.0,
+    memory_bytes: int | None = None,
     seed: int = 0,
     begins: Callable[[str], None] = lambda _kernel: None,
 ) -> Validation:
@@ -86,6 +99,7 @@ def validate(
         run: run the kernels; False: bind only.
         require: dispatch keys that must have been run here; what was not is a finding.
         timeout_s: how long one kernel may take for all its cases.
+        memory_bytes: how much it may hold; None: the most of what there is.
         begins: called with each kernel's name as its turn comes.
     """
     loaded = load_manifest(path)
@@ -102,7 +116,9 @@ def validate(
             not_run = [_skipped(*kernel, "bind", "only the sources were checked") for kernel in kernels]
         else:
             job = {"registry": str(path), "fingerprint": fingerprint(loaded.manifest), "seed": seed}
-            _check_kernels(validation, kernels, faulty, run, job, timeout_s, begins)
+            _check_kernels(
+                validation, kernels, faulty, run, job, begins, timeout_s=timeout_s, memory_bytes=memory_bytes
+            )
             not_run = [skipped for skipped in validation.skipped if skipped.stage in ("bind", "run")]
         declared = {variant.kernel.dispatch_key for _, variant in kernels}
         for key in dict.fromkeys(require):
@@ -149,8 +165,8 @@ def _check_kernels(
     faulty: set[str],
     run: bool,
     job: Mapping[str, Any],
-    timeout_s: float,
     begins: Callable[[str], None],
+    **limits: Any,
 ) -> None:
     """Make the checks that import, in child processes: kernels are bound and, where *run*, run."""
     not_run = {}
@@ -167,16 +183,22 @@ def _check_kernels(
         begins(f"{linked.decl.name} {variant.kernel.dispatch_key} {variant.kernel.name}")
 
     job = {**job, "not_run": [not_run.get(place, "") for place in range(len(kernels))]}
-    for place, answer in run_items(_WORKER, job, not_run, timeout_s=timeout_s, begins=tell):
-        if isinstance(answer, Ended):
-            validation.diagnostics.append(_fatal(*kernels[place], answer))
+    for place, answer in run_items(_WORKER, job, not_run, begins=tell, **limits):
+        linked, variant = kernels[place]
+        if answer.said:
+            name, kernel = str(linked.decl.name), variant.kernel
+            validation.printed.append(Printed(name, kernel.dispatch_key, kernel.name, answer.said))
+        if answer.left:
+            validation.diagnostics.append(_left(linked, variant, answer))
+        if answer.result is None:
+            validation.diagnostics.append(_fatal(linked, variant, answer))
             continue
-        validation.diagnostics += map(Diagnostic.from_dict, answer["findings"])
-        validation.bound += answer["bound"]
-        validation.run += answer["run"]
-        validation.cases += answer["compared"]
-        if answer["skipped"]:
-            validation.skipped.append(_skipped(*kernels[place], *answer["skipped"]))
+        validation.diagnostics += map(Diagnostic.from_dict, answer.result["findings"])
+        validation.bound += answer.result["bound"]
+        validation.run += answer.result["run"]
+        validation.cases += answer.result["compared"]
+        if answer.result["skipped"]:
+            validation.skipped.append(_skipped(linked, variant, *answer.result["skipped"]))
 
 
 def _why_not_run(linked: LinkedOperator, variant: Variant, faulty: set[str], run: bool) -> str:
@@ -193,13 +215,31 @@ def _skipped(linked: LinkedOperator, variant: Variant, stage: str, reason: str) 
     return SkippedCheck(str(linked.decl.name), kernel.dispatch_key, kernel.name, stage, reason)
 
 
-def _fatal(linked: LinkedOperator, variant: Variant, ended: Ended) -> Diagnostic:
-    """The finding for a kernel that took its process down."""
-    name = variant.kernel.name
-    fact = f"kernel `{name}` of `{linked.decl.name}` ended its process: {ended.reason}"
-    alone = "run it alone with `c10 call`, under a debugger"
-    todo = "give it more time with --timeout" if ended.timed_out else alone
-    return Diagnostic("C10E501", fact, variant.kernel.span, help=todo)
+def _fatal(linked: LinkedOperator, variant: Variant, answer: Answer) -> Diagnostic:
+    """The finding for what took the process of a kernel down: that kernel, the reference, or a case."""
+    decl, (phase, _, label) = linked.decl, answer.at.partition(" ")
+    case = f" on case {label}" if label else ""
+    others: dict[str, tuple[str, str, Span | None]] = {
+        "inputs": ("C10E110", "an expression", decl.schema_span),
+        "reference": ("C10E508", "the reference", decl.reference.span if decl.reference else None),
+    }
+    kernel = ("C10E501", f"kernel `{variant.kernel.name}`", variant.kernel.span)
+    code, who, span = others.get(phase, kernel)
+    fact = f"{who} of `{decl.name}` ended its process{case}: {answer.reason}"
+    return Diagnostic(code, fact, span, help=_TODO[answer.status])
+
+
+_TODO = {
+    "timeout": "give it more time with --timeout",
+    "out-of-memory": "let it have more with --memory, or make the case smaller",
+    "crashed": "run it alone with `c10 call`, under a debugger",
+}
+
+
+def _left(linked: LinkedOperator, variant: Variant, answer: Answer) -> Diagnostic:
+    """The finding for a kernel that left processes running which do not end with its own."""
+    fact = f"kernel `{variant.kernel.name}` of `{linked.decl.name}` left running: {', '.join(answer.left)}"
+    return Diagnostic("C10E501", fact, variant.kernel.span, help="let it wait for the end of what it starts")
 
 
 def _required(key: str, missed: Sequence[SkippedCheck]) -> Diagnostic:

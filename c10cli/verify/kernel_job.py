@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import C10Error, Diagnostic, ManifestError
-from c10cli.jobs.child import import_libraries, serve
+from c10cli.jobs.child import At, DoItem, import_libraries, serve
 from c10cli.jobs.fingerprint import check_same
 from c10cli.manifest.declarations import KernelDecl, OperatorDecl
 from c10cli.manifest.link import LinkedOperator, Variant, load_registry
 from c10cli.verify.cost import evaluate_cost
-from c10cli.verify.inputs import case_points, is_of_case
+from c10cli.verify.inputs import case_points, is_of_case, make_arguments
 from c10cli.verify.reference import check_kernel, expect
 
 
-def prepare(job: Mapping[str, Any]) -> Callable[[int], Mapping[str, Any]]:
+def prepare(job: Mapping[str, Any]) -> DoItem:
     """The function that checks the kernel at a place; see `_Checked` for what it gives."""
     registry = load_registry(job["registry"])
     check_same(registry.manifest, job["fingerprint"])
     kernels = registry.kernels()
     import_libraries(kernels[place][1].kernel for place in job["items"])
 
-    def check(place: int) -> Mapping[str, Any]:
+    def check(place: int, at: At) -> Mapping[str, Any]:
         checked = _Checked()
         try:
-            checked.check(*kernels[place], job["not_run"][place], job["seed"])
+            checked.check(*kernels[place], job["not_run"][place], job["seed"], at)
         except C10Error as error:
             checked.findings += error.diagnostics
         return checked.as_fields()
@@ -57,11 +57,12 @@ class _Checked:
     findings: list[Diagnostic] = field(default_factory=list)
     shared: list[Diagnostic] = field(default_factory=list)
 
-    def check(self, linked: LinkedOperator, variant: Variant, not_run: str, seed: int) -> None:
+    def check(self, linked: LinkedOperator, variant: Variant, not_run: str, seed: int, at: At) -> None:
         """Bind the kernel, and compare it with the reference on all cases; the first is called twice.
 
         Args:
             not_run: why it is only to be bound; empty where it is to be run.
+            at: told what is at work, and for which case.
         """
         bound = linked.bind(variant.kernel)
         self.bound = True
@@ -70,17 +71,20 @@ class _Checked:
             return
         key = DispatchKey(variant.kernel.dispatch_key)
         kernel = OpKernel(linked.handle.calling, key, bound)
-        self._compare(linked.decl, variant.kernel, kernel, seed)
+        self._compare(linked.decl, variant.kernel, kernel, seed, at)
         if not (self.run or self.skipped):
             none = "no case could be made" if self.shared else "the operator has no cases"
             self.skipped = ("run", none)
         elif linked.decl.reference is None:
             self.skipped = self.skipped or ("compare", "the operator has no reference to compare with")
 
-    def _compare(self, decl: OperatorDecl, declared: KernelDecl, kernel: OpKernel, seed: int) -> None:
+    def _compare(self, decl: OperatorDecl, declared: KernelDecl, kernel: OpKernel, seed: int, at: At) -> None:
         for point in case_points(decl):
             try:
-                expectation = expect(decl, point, seed=seed)
+                at(f"inputs {point.label}")
+                arguments = make_arguments(decl, point, seed=seed)
+                at(f"reference {point.label}")
+                expectation = expect(decl, point, arguments=arguments)
             except C10Error as error:
                 self.shared += error.diagnostics
                 continue
@@ -90,6 +94,7 @@ class _Checked:
                 except ManifestError as error:
                     self.shared += [d.with_notes(f"in case {point.label}") for d in error.diagnostics]
             try:
+                at(f"kernel {point.label}")
                 found = check_kernel(decl, declared, kernel, expectation, twice=not self.run)
             except C10Error as error:
                 if error.code == "C10E607":  # which shows when the first tensor is to be made

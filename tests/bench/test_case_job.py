@@ -125,7 +125,7 @@ def measure(tmp_path_factory):
             "time_s": 0.001,
             "seed": 0,
         }
-        return read_record(CaseResult, prepare(job)(1))
+        return read_record(CaseResult, prepare(job)(1, print))
 
     return measure
 

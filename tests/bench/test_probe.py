@@ -12,7 +12,7 @@ def test_the_answer_is_this_machine_with_its_peaks(monkeypatch):
     peaks = Peaks(((4096, 1e9), (8192, 2e9)), 3e9)
     monkeypatch.setattr(probe, "measure_peaks", lambda _threads: peaks)
     job = {"packages": ["numpy", "pytest", "no_such_package"]}
-    environment = read_record(Environment, json.loads(json.dumps(probe.prepare(job)(0))))
+    environment = read_record(Environment, json.loads(json.dumps(probe.prepare(job)(0, print))))
     assert environment.packages["pytest"] == pytest.__version__
     assert "no_such_package" not in environment.packages
     assert environment.peaks == peaks

@@ -15,8 +15,8 @@ from c10cli.bench.journal import JOURNAL_NAME, find_run_folder, make_run_folder,
 from c10cli.bench.outcome import CaseResult, RunResult
 from c10cli.bench.plan import make_plan
 from c10cli.bench.run import check_unchanged, run_plan, start_run
-from c10cli.jobs.child import Ended
 from c10cli.jobs.fingerprint import fingerprint
+from c10cli.jobs.fork import Answer
 
 KERNELS = """\
 import ctypes, os, subprocess, sys, threading, time
@@ -201,13 +201,13 @@ def test_the_machine_is_read_in_a_process_of_its_own():
 
     def run_items(name, job, items, **options):
         asked.append((name, job))
-        yield 0, json.loads(json.dumps(asdict(replace(environment, cpu_model="probed"))))
+        yield 0, Answer(json.loads(json.dumps(asdict(replace(environment, cpu_model="probed")))))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run_items", run_items)
         assert _environment().cpu_model == "probed"
         assert asked == [("c10cli.bench.probe", {"packages": []})]
-        patch.setattr(module, "run_items", lambda *_, **__: iter([(0, Ended(True, "too slow"))]))
+        patch.setattr(module, "run_items", lambda *_, **__: iter([(0, Answer(None, "timeout", "too slow"))]))
         assert _environment().peaks is None
 
 

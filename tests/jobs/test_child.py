@@ -10,7 +10,7 @@ import pytest
 
 from c10cli import BenchError
 from c10cli.jobs import child
-from c10cli.jobs.child import Ended, import_libraries, run_items
+from c10cli.jobs.child import import_libraries, run_items
 
 WORKER = """\
 import os, signal, subprocess, sys, time
@@ -22,7 +22,7 @@ def prepare(job):
         raise BenchError(Diagnostic("C10E604", "not this job"))
     if job.get("fails"):
         raise RuntimeError("no job for me")
-    def do(item):
+    def do(item, at):
         action = job["actions"][item]
         if action == "path":
             return {"path": sys.path, "argv": sys.argv[1:]}
@@ -109,16 +109,23 @@ def run(request, tmp_path, monkeypatch):
     """The results of items, one for each of *actions*, in children made in one of the two ways."""
     (tmp_path / "worker_of_a_test.py").write_text(WORKER, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    assert child._FORKS
-    monkeypatch.setattr(child, "_FORKS", request.param == "forked")
+    assert child.FORKS
+    monkeypatch.setattr(child, "FORKS", request.param == "forked")
 
-    def run(*actions, timeout_s=20.0, begins=lambda _item: None, **job):
-        job = {"actions": actions, **job}
-        return dict(
-            run_items("worker_of_a_test", job, range(len(actions)), timeout_s=timeout_s, begins=begins)
-        )
+    def run(*actions, timeout_s=20.0, begins=lambda _item: None, memory_bytes=None, **job):
+        limits = {"timeout_s": timeout_s, "memory_bytes": memory_bytes, "begins": begins}
+        items = run_items("worker_of_a_test", {"actions": actions, **job}, range(len(actions)), **limits)
+        return dict(items) if request.node.get_closest_marker("answers") else _results(items)
 
     return run
+
+
+def _results(items):
+    """What was made of each item, or why nothing was."""
+    return {
+        item: (answer.status, answer.reason) if answer.result is None else answer.result
+        for item, answer in items
+    }
 
 
 def test_each_item_in_turn_is_answered_by_a_process_of_its_own(run):
@@ -140,32 +147,33 @@ def test_no_items_start_no_process(run, monkeypatch):
 
 def test_an_item_that_ends_its_process_leaves_the_others_alone(run):
     results = run("pid", "exit", "pid", "kill", "ten")
-    assert results[1] == Ended(False, "the process ended with exit code 7; its last words: goodbye")
-    assert results[3] == Ended(
-        False, "the process was killed by SIGKILL, which the system sends when memory runs out"
+    assert results[1] == ("crashed", "the process ended with exit code 7; its last words: goodbye")
+    assert results[3] == (
+        "crashed",
+        "the process was killed by SIGKILL, which the system sends when memory runs out",
     )
     assert results[4] == {"value": 40}
 
 
 def test_an_item_that_takes_too_long_is_stopped(run):
     assert run("sleep", "ten", "exit", timeout_s=1.0) == {
-        0: Ended(True, "took longer than 1 s and was stopped"),
+        0: ("timeout", "took longer than 1 s and was stopped"),
         1: {"value": 10},
-        2: Ended(False, "the process ended with exit code 7; its last words: goodbye"),
+        2: ("crashed", "the process ended with exit code 7; its last words: goodbye"),
     }
 
 
 def test_a_process_that_leaves_another_one_behind_did_end(run):
     results = run("fork", "ten", timeout_s=1.0)
-    assert not results[0].timed_out
     # From 3.12 on Python warns of a fork in a process with threads: its last words.
-    assert results[0].reason.partition(";")[0] == "the process ended with exit code 0"
+    assert results[0][0] == "crashed"
+    assert results[0][1].partition(";")[0] == "the process ended with exit code 0"
     assert results[1] == {"value": 10}
 
 
 def test_what_an_item_started_ends_with_its_process(run, tmp_path):
     results = run("spawn", "ten", timeout_s=1.0, file=str(tmp_path / "pid"))
-    assert results[0].timed_out
+    assert results[0][0] == "timeout"
     assert results[1] == {"value": 10}
     assert _has_ended(int((tmp_path / "pid").read_text()))
 
@@ -177,15 +185,15 @@ def test_a_copy_of_the_process_that_a_kernel_made_gives_no_answer(run):
 
 def test_a_flood_without_lines_is_cut_and_the_last_words_are_no_notes(run):
     results = run("floods", "ten")
-    assert results[0] == Ended(False, "the process ended with exit code 1; its last words: the end")
+    assert results[0] == ("crashed", "the process ended with exit code 1; its last words: the end")
 
 
 def test_an_item_that_never_stops_writing_is_stopped(run):
-    assert run("writes", timeout_s=1.0)[0].timed_out
+    assert run("writes", timeout_s=1.0)[0][0] == "timeout"
 
 
 def test_what_a_forked_item_says_without_end_does_not_fill_the_disk(run):
-    if not child._FORKS:
+    if not child.FORKS:
         pytest.skip("only the process that forks looks at what its children have said")
     assert run("fills", timeout_s=60) == {0: {"value": "kept small"}}
 
@@ -195,18 +203,18 @@ def test_what_a_kernel_writes_where_answers_go_is_no_answer(run):
 
 
 def test_an_item_that_leaves_its_group_is_stopped_too(run):
-    if not child._FORKS:
+    if not child.FORKS:
         pytest.skip("one that is started anew leads a session, and cannot leave its group")
     results = run("leaves its group", "ten", timeout_s=1.0)
-    assert results[0].timed_out
+    assert results[0][0] == "timeout"
     assert results[1] == {"value": 10}
 
 
 def test_an_item_that_kills_the_process_it_was_forked_from_is_not_left_behind(run, tmp_path):
-    if not child._FORKS:
+    if not child.FORKS:
         pytest.skip("one that is started anew has this process for its parent")
     results = run("kills its parent", "ten", file=str(tmp_path / "pid"))
-    assert results[0].reason.startswith("the process was killed by SIGKILL")
+    assert results[0][1].startswith("the process was killed by SIGKILL")
     assert results[1] == {"value": 10}
     assert _has_ended(int((tmp_path / "pid").read_text()))
 
@@ -233,7 +241,8 @@ def test_the_options_of_the_interpreter_reach_the_child(tmp_path):
     (tmp_path / "worker_of_a_test.py").write_text(WORKER, encoding="utf-8")
     script = (
         "from c10cli.jobs.child import run_items\n"
-        "print(dict(run_items('worker_of_a_test', {'actions': ['flags']}, [0], timeout_s=60.0)))\n"
+        "job = {'actions': ['flags']}\n"
+        "print([a.result for _, a in run_items('worker_of_a_test', job, [0], timeout_s=60.0)])\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     command = [sys.executable, "-OO", "-W", "ignore::ImportWarning", "-X", "utf8", "-c", script]
@@ -243,13 +252,13 @@ def test_the_options_of_the_interpreter_reach_the_child(tmp_path):
 
 def test_a_result_that_is_no_json_ends_the_process(run):
     results = run("nan", "ten")
-    assert "Out of range float values are not JSON compliant" in results[0].reason
+    assert "Out of range float values are not JSON compliant" in results[0][1]
     assert results[1] == {"value": 10}
 
 
 def test_a_process_that_does_not_begin_fails_each_item_in_turn(run):
     results = run("ten", "ten", fails=True)
-    assert [result.reason for result in results.values()] == [
+    assert [reason for _, reason in results.values()] == [
         "the process ended with exit code 1; its last words: RuntimeError: no job for me"
     ] * 2
 
@@ -288,7 +297,7 @@ def test_a_killed_parent_takes_its_child_with_it(run, tmp_path):
         from c10cli.jobs.child import run_items
         job = {"actions": ["pid", "sleep"]}
         for _, result in run_items("worker_of_a_test", job, [0, 1], timeout_s=100.0):
-            print(result["pid"], flush=True)
+            print(result.result["pid"], flush=True)
         """
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -167,13 +167,13 @@ BROKEN = {
     "alias": ("C10E506", "shares memory with argument `x`"),
     "view": ("C10E506", "shares memory with argument `x`"),
     "allocates": ("C10E501", "MemoryError"),
-    "sleeps": ("C10E501", "ended its process: took longer than 2 s and was stopped"),
-    "exits": ("C10E501", "ended its process: the process ended with exit code 3"),
+    "sleeps": ("C10E501", "ended its process on case small/float32: took longer than 2 s and was stopped"),
+    "exits": ("C10E501", "ended its process on case small/float32: the process ended with exit code 3"),
     "words": ("C10E501", "raised ValueError: half \\udc80"),
     "mute": ("C10E501", "raised Mute: a message that cannot be shown"),
     "reuses": ("C10E506", "is the same memory in every call"),
     "quits": ("C10E501", "raised SystemExit: enough"),
-    "segfaults": ("C10E501", "ended its process: the process was killed by SIGSEGV"),
+    "segfaults": ("C10E501", "ended its process on case small/float32: the process was killed by SIGSEGV"),
 }
 CASES = "    cases: [{name: small, dtypes: [float32], inputs: {x: 'ones(2, 3)'}}]\n"
 

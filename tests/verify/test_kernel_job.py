@@ -49,17 +49,23 @@ def job_of(path, places):
 
 
 def test_a_kernel_is_bound_and_run_on_every_case(job):
-    assert prepare(job)(0) == {"bound": True, "run": True, "compared": 2, "skipped": (), "findings": []}
+    assert prepare(job)(0, print) == {
+        "bound": True,
+        "run": True,
+        "compared": 2,
+        "skipped": (),
+        "findings": [],
+    }
 
 
 def test_a_kernel_that_was_not_to_be_run_is_only_bound(job, tmp_path):
-    answer = prepare({**job, "not_run": ["", "no device"]})(1)
+    answer = prepare({**job, "not_run": ["", "no device"]})(1, print)
     assert (answer["bound"], answer["run"], answer["skipped"]) == (True, False, ("run", "no device"))
     assert not (tmp_path / "log").exists()
 
 
 def test_a_kernel_that_cannot_be_bound_is_a_finding_at_its_place(job):
-    answer = prepare(job)(3)
+    answer = prepare(job)(3, print)
     assert (answer["bound"], answer["run"]) == (False, False)
     (finding,) = map(Diagnostic.from_dict, answer["findings"])
     assert finding.code == "C10E304"
@@ -67,7 +73,7 @@ def test_a_kernel_that_cannot_be_bound_is_a_finding_at_its_place(job):
 
 
 def test_cases_that_fail_alike_are_one_finding_at_the_kernels_place(job):
-    (finding,) = [Diagnostic.from_dict(d) for d in prepare(job)(2)["findings"]]
+    (finding,) = [Diagnostic.from_dict(d) for d in prepare(job)(2, print)["findings"]]
     assert finding.code == "C10E501"
     assert finding.notes[-2:] == ("in case s/float32", "1 more case in the same way")
     assert finding.span.line == 4
@@ -136,7 +142,7 @@ def fail_to_place(monkeypatch, error, dtype="float64"):
 def test_a_case_whose_tensors_cannot_be_made_is_at_fault_and_no_kernel(job, monkeypatch):
     fail_to_place(monkeypatch, TypeError("no such dtype"))
     check = prepare(job)
-    first, second = check(0), check(1)
+    first, second = check(0, print), check(1, print)
     assert (first["bound"], first["run"], first["compared"]) == (True, True, 1)
     (finding,) = map(Diagnostic.from_dict, first["findings"])
     assert finding.code == "C10E405"
@@ -147,7 +153,7 @@ def test_a_case_whose_tensors_cannot_be_made_is_at_fault_and_no_kernel(job, monk
 
 def test_a_key_of_which_no_tensor_can_be_made_after_all_is_told_as_such(job, monkeypatch):
     fail_to_place(monkeypatch, RuntimeError("no platform"), dtype="float32")
-    answer = prepare(job)(0)
+    answer = prepare(job)(0, print)
     assert (answer["bound"], answer["run"], answer["findings"]) == (True, False, [])
     assert answer["skipped"] == ("run", "no CPU tensor can be made here: RuntimeError: no platform")
 
@@ -183,7 +189,7 @@ def test_a_cost_without_a_value_is_found_once_on_the_cases_that_are_timed(tmp_pa
         ),
         encoding="utf-8",
     )
-    answer = prepare(job_of(path, [0]))(0)
+    answer = prepare(job_of(path, [0]))(0, print)
     (finding,) = map(Diagnostic.from_dict, answer["findings"])
     assert finding.code == "C10E110"
     assert finding.span.line_text[finding.span.column - 1 :].startswith('"1 / (size(x) - 2)"')

@@ -1,0 +1,202 @@
+"""Work in a fork of this process: what became of it, what it said, what it left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pickle
+import select
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import IO, Any, Final, Literal, NoReturn
+
+from c10cli.errors import C10Error
+from c10cli.jobs.processes import (
+    adopt_orphans,
+    can_fork,
+    end_children,
+    end_with_parent,
+    held_bytes,
+    kill_group,
+    offer_memory,
+    unwound_by_signals,
+    usual_memory_bytes,
+)
+
+FORKS: Final = can_fork()
+# Between two looks at what an item holds and has said so far; its descendants take longer to find.
+_LOOK_S = 0.05
+_LOOKS_AT_ALL: Final = 20
+# Of what an item says the end is kept, and the last words are told.
+_KEPT_BYTES: Final = 16_384
+_LONGEST_WORDS: Final = 300
+# More than this is thrown away, so that one that never stops does not fill the disk.
+_MOST_SAID_BYTES: Final = 2**24
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of some work.
+
+    Args:
+        result: what was made of it; None where its process ended before.
+        status: empty where there is a result.
+        reason: why there is none, in words.
+        said: the end of what it, and what it started, printed.
+        left: the commands that it left running outside of its group.
+        at: what it was at last, in its own words.
+    """
+
+    result: Any = None
+    status: Literal["", "crashed", "timeout", "out-of-memory"] = ""
+    reason: str = ""
+    said: str = ""
+    left: tuple[str, ...] = ()
+    at: str = ""
+
+    def of(self, result: object, at: str = "") -> Answer:
+        """That of a process which ended like this, after it gave *result*."""
+        told = self if result is None else replace(self, status="", reason="")
+        return replace(told, result=result, at=at)
+
+
+def run_copy(do: Callable[[], Any], *, memory_bytes: int | None = None) -> Answer:
+    """What *do* gives, which must bear pickling, in a fork of this process; without forks, in this one.
+
+    What the fork prints is what it said.  This process becomes the parent of
+    what the fork leaves behind, and ends it.
+
+    Args:
+        memory_bytes: as of `run_items`.
+
+    Raises:
+        C10Error: what *do* raised.
+    """
+    if not FORKS:
+        return Answer(do())
+    adopt_orphans()
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as given, unwound_by_signals():
+        ended = in_fork(partial(_give, do, given), said, memory_bytes or usual_memory_bytes())
+        (result,) = pickle.load(given) if given.seek(0, os.SEEK_END) and not given.seek(0) else (None,)
+    if isinstance(result, C10Error):
+        raise result
+    return ended.of(result)
+
+
+def _give(do: Callable[[], Any], given: IO[bytes]) -> None:
+    process = os.getpid()
+    try:
+        result: Any = do()
+    except C10Error as error:
+        result = error
+    if os.getpid() == process:  # else a copy that a kernel made, and that came back from it
+        pickle.dump((result,), given)
+        given.flush()
+
+
+def leave_after(do: Callable[[], None]) -> NoReturn:
+    """*do*, then leave at once, whatever it left running."""
+    code = 1
+    try:
+        # Whatever they were: what a kernel prints is wanted, up to its last line.
+        sys.stdout, sys.stderr = (
+            open(number, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+            for number in (1, 2)
+        )
+        do()
+        code = 0
+    except BaseException:  # noqa: BLE001 - the process ends with this as its last words
+        traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # whatever a kernel made of it
+            stream.flush()
+    os._exit(code)
+
+
+def in_fork(do: Callable[[], None], said: IO[bytes], memory_bytes: int, parent: int | None = None) -> Answer:
+    """How a fork of this process ended that did *do*, within a limit of memory.
+
+    Args:
+        said: gets what it prints.
+        parent: the descriptor of the parent's pipe, at whose end this process leaves.
+    """
+    said.seek(0)
+    said.truncate()
+    here = os.getpid()
+    with warnings.catch_warnings():
+        # From 3.12 on for threads that a library started, which are not ours to end.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    with contextlib.suppress(OSError):  # of one that has ended, or become another program
+        os.setpgid(child, child)  # in both, whichever is first: what it starts can be ended with it
+    if child == 0:
+        end_with_parent(here)
+        offer_memory()
+        if parent is not None:
+            os.close(parent)
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+        leave_after(do)
+    try:
+        too_much = _watch(child, said, memory_bytes, parent)
+    finally:
+        kill_group(child)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        left = end_children(child)
+    ended = replace(how_it_ended(code, said), left=tuple(left))
+    return replace(ended, status="out-of-memory", reason=too_much) if too_much else ended
+
+
+def _watch(child: int, said: IO[bytes], memory_bytes: int, parent: int | None) -> str:
+    """Wait for the end of *child*; why it has to be ended where it holds too much."""
+    end = os.pidfd_open(child)
+    watched = [end] if parent is None else [end, parent]
+    try:
+        for look in itertools.count(1):
+            ready = select.select(watched, [], [], _LOOK_S)[0]
+            if parent in ready:  # it is gone
+                kill_group(child)
+                end_children(child)
+                os._exit(1)
+            if ready:
+                break
+            if os.fstat(said.fileno()).st_blocks * 512 > _MOST_SAID_BYTES:
+                said.truncate(0)
+            held = held_bytes(child, descendants=look % _LOOKS_AT_ALL == 0) if memory_bytes else 0
+            if held > memory_bytes:
+                return f"took {_gib(held)} of memory, more than {_gib(memory_bytes)}, and was stopped"
+    finally:
+        os.close(end)
+    return ""
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB"
+
+
+def how_it_ended(code: int, said: IO[bytes]) -> Answer:
+    """That of a process with exit code *code*, which may have answered before."""
+    said.seek(max(0, said.seek(0, os.SEEK_END) - _KEPT_BYTES))
+    text = said.read().decode(errors="replace")
+    last = _last_words(text)
+    how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+    return Answer(None, "crashed", f"the process {how}" + (f"; its last words: {last}" if last else ""), text)
+
+
+def _last_words(said: str) -> str:
+    """The last line that says what happened; an error's notes and help come after that."""
+    lines = [text for line in said.splitlines() if (text := line.strip())]
+    telling = [line for line in lines if not line.startswith(("note:", "help:", "-->"))]
+    return (telling or lines or [""])[-1][:_LONGEST_WORDS]
+
+
+def _signal_name(number: int) -> str:
+    name = {known.value: known.name for known in signal.Signals}.get(number, f"signal {number}")
+    return f"{name}, which the system sends when memory runs out" if name == "SIGKILL" else name
