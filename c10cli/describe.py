@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+import unicodedata
+from typing import Any, Final, TypeGuard
+
+# Parts of words and emoji; other characters without a shape of their own hide text, or turn it around.
+JOINERS: Final = "\u200c\u200d"
+
+
+def printable(text: str) -> str:
+    """*text* of others as it may be written: what a terminal would obey, or cannot show, is spelt out.
+
+    Lines stay lines.
+
+    >>> printable("a\\x1b[2J\\u202eb")
+    'a\\\\x1b[2J\\\\u202eb'
+    """
+    return "\n".join(line if line.isprintable() else "".join(map(_spelt, line)) for line in text.split("\n"))
+
+
+def _spelt(character: str) -> str:
+    if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def describe(value: Any) -> str:

@@ -72,10 +72,10 @@ def command(
         select = tuple(run.plan.get("select", ()))
     plan = make_plan(registry, select, done={case.id for case in run.cases if case.samples} if run else ())
     if run and not plan.cases:
-        click.echo(f"nothing is left to measure in {folder}", err=True)
+        session.tell(f"nothing is left to measure in {folder}")
     else:
         folder = folder if run else make_run_folder(output)
-        with _kept(folder, session.registry), session.progress(len(plan.cases)) as progress:
+        with _kept(session, folder), session.progress(len(plan.cases)) as progress:
             asked = {"command": shlex.join(["c10", *sys.argv[1:]]), "select": list(select), **options}
             run = run or start_run(folder.name, plan, **asked)
             run = run_plan(run, plan, folder, progress)
@@ -122,7 +122,7 @@ def _exit_status(run: RunResult) -> int:
 
 
 @contextlib.contextmanager
-def _kept(folder: Path, registry: str | None) -> Iterator[None]:
+def _kept(session: Session, folder: Path) -> Iterator[None]:
     """Where the run is interrupted, say what is kept of it; where that is nothing, leave no folder."""
     try:
         yield
@@ -130,8 +130,9 @@ def _kept(folder: Path, registry: str | None) -> Iterator[None]:
         with contextlib.suppress(OSError):  # unless it is empty
             folder.rmdir()
         if isinstance(error, KeyboardInterrupt) and folder.exists():
-            words = ["c10", "bench", *(["--registry", registry] if registry else []), "--resume", str(folder)]
-            click.echo(f"\nmeasured cases are kept; go on with `{shlex.join(words)}`", err=True)
+            named = ["--registry", session.registry] if session.registry else []
+            words = ["c10", "bench", *named, "--resume", str(folder)]
+            session.tell(f"\nmeasured cases are kept; go on with `{shlex.join(words)}`")
         raise
 
 

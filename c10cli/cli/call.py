@@ -60,14 +60,14 @@ def command(session: Session, call: OperatorCall, save: Path | None) -> int:
     with stdout_to_stderr():
         kernel = _kernel(call, arguments)
         returns = call_checked(schema, kernel.name, kernel, arguments)
+    if save is not None:  # first: where nothing can be printed, this is not lost
+        save_returns(save, schema, returns)
     if session.is_json:
         shown = [as_dict(r.name, value) for r, value in zip(schema.returns, returns, strict=True)]
         session.echo_json("c10.call/1", name=str(schema.name), kernel=kernel.name, returns=shown)
     elif save != STANDARD_OUTPUT:
         for declared, value in zip(schema.returns, returns, strict=True):
             session.echo(as_text(declared.name, value))
-    if save is not None:
-        save_returns(save, schema, returns)
     return 0
 
 

@@ -50,7 +50,7 @@ def _show_text(session: Session, changes: Changes) -> None:
     for change in changes.changes:
         told = _diagnostic(change)
         if change.breaks:
-            session.echo(f"{render_diagnostic(told, color=color)}\n")
+            session.echo(f"{render_diagnostic(told, color=color)}\n", is_drawn=True)
             continue
         kind = "waived" if change.is_waived else "note"
         notes = "".join(f"\n  = note: {note}" for note in told.notes)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import keyword
 import sys
+import warnings
 from collections.abc import Sequence
 
 import click
@@ -95,6 +97,8 @@ def group() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run `c10` with *argv* and exit with its code."""
     prepare_streams()
+    # Of what c10cli itself does, a user learns by its messages.
+    warnings.filterwarnings("ignore", module=r"c10cli\b")
     # A command reads much and keeps it: the collector would look at it often, and find nothing.
     gc.set_threshold(100_000, 50, 50)
     code = run(argv)
@@ -127,11 +131,13 @@ def _run(argv: Sequence[str] | None, session: Session) -> int:
         silence(stdout)  # click put another in its place: the reader of its help has left
         return DONE
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(told)
+        session.tell(told.getvalue().removesuffix("\n"))
         session.usage = error.format_message()
         return WRONG_USE
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        session.tell("interrupted")
         return INTERRUPTED
     except C10Error as error:
         session.show_diagnostics(error.diagnostics)
@@ -148,7 +154,7 @@ def _run(argv: Sequence[str] | None, session: Session) -> int:
     except Exception as error:  # noqa: BLE001 - the last stop: a bug is told, with its traceback
         import traceback
 
-        traceback.print_exc()
+        session.tell(traceback.format_exc().removesuffix("\n"))
         session.show_diagnostics([Diagnostic("C10E901", f"a bug in c10cli: {type(error).__name__}")])
         return BUG
 

@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from c10cli.cli.options import SEED, complete_operator, key_name, value_given
 from c10cli.cli.session import Session
+from c10cli.describe import printable
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, did_you_mean
 from c10cli.manifest.link import LinkedOperator, Variant
 from c10cli.schema.model import Argument
@@ -164,6 +165,9 @@ class _OperatorCommand(click.Command):
             context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
         )
         self.linked, self.run = linked, group.run
+
+    def get_help(self, ctx: click.Context) -> str:
+        return printable(super().get_help(ctx))  # the summary and the defaults are of the registry
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # What is behind a `--` are values, whatever they are.

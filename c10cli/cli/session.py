@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from c10cli.describe import printable
 from c10cli.errors import C10Error, Diagnostic, ManifestError, ReportError
 from c10cli.manifest.discover import VARIABLE, find_registry
 
@@ -48,10 +49,10 @@ class Session:
     _wrote_json: bool = False
     _told_registry: bool = False
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, *, is_drawn: bool = False) -> None:
         """Write a line to standard error; where that cannot be written, there is nowhere to say so."""
-        with contextlib.suppress(C10Error), written(sys.stderr):
-            click.echo(text, err=True, color=self.colored(sys.stderr))
+        with contextlib.suppress(C10Error):
+            self._write(sys.stderr, text if is_drawn else printable(text))
 
     def tell_registry(self) -> None:
         """Say, once, what is missing from the manifest, and in text which it is: if unnamed and not here."""
@@ -146,16 +147,23 @@ class Session:
 
             def show(event: object) -> None:
                 if isinstance(event, str):
-                    bar.update(task, description=event)
+                    bar.update(task, description=printable(event))
                 else:
                     bar.advance(task)
 
             yield show
 
-    def echo(self, text: str = "") -> None:
-        """Write a line to standard output."""
-        with written(sys.stdout):
-            click.echo(text, color=self.colored(sys.stdout))
+    def echo(self, text: str = "", *, is_drawn: bool = False) -> None:
+        """Write a line to standard output.
+
+        Args:
+            is_drawn: whether it is a drawn diagnostic, whose texts are clean and whose colours stay.
+        """
+        self._write(sys.stdout, text if is_drawn else printable(text))
+
+    def _write(self, stream: Any, text: str) -> None:
+        with written(stream):
+            click.echo(text, file=stream, color=self.colored(stream))
 
     def echo_view(self, view: RenderableType) -> None:
         """Write what `rich` draws to standard output."""
@@ -179,8 +187,7 @@ class Session:
                 for disabled in self._disabled
             ]
         self._wrote_json = True
-        with written(sys.stdout):
-            click.echo(json.dumps({"format": format_name, **fields}, indent=2, allow_nan=False))
+        self._write(sys.stdout, json.dumps({"format": format_name, **fields}, indent=2, allow_nan=False))
 
     def show_diagnostics(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Write *diagnostics* to standard error."""
@@ -188,7 +195,7 @@ class Session:
 
         if diagnostics:
             self._shown += diagnostics
-            self.tell(render_diagnostics(diagnostics, color=self.colored(sys.stderr)))
+            self.tell(render_diagnostics(diagnostics, color=self.colored(sys.stderr)), is_drawn=True)
 
     def end_with_error(self) -> None:
         """Where a command of JSON wrote none, write what it ended with: the diagnostics shown."""
@@ -225,13 +232,18 @@ def _current_folder() -> Path:
 
 
 def prepare_streams() -> None:
-    """Make all three usable: a closed one is replaced, none refuses a character it has no code for."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream: Any = getattr(sys, name)
-        if stream is None:  # Python's sign for one that was closed when it started
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - to the end
-        elif mode == "w":
-            stream.reconfigure(errors="backslashreplace")
+    """Make all three usable: a closed one is replaced, none refuses a character it has no code for.
+
+    In place of a closed one is one that is empty, and that cannot be written to.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # Python's sign for one that was closed when it started
+            # The lowest number that is free, which is the one that was closed.
+            descriptor = os.open(os.devnull, os.O_RDONLY)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8"))
+        elif name != "stdin":
+            getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def silence(stream: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -28,7 +29,8 @@ def command(session: Session, manifest: str | None, no_run: bool, **options: Any
     of all kernels are checked; those whose needs this machine meets are
     imported, bound to their schemas, and run on every case against the
     reference, in processes of their own.  Exits with 1 where anything is found,
-    with 4 where there was nothing to check.
+    with 4 where nothing was run (with --no-run: bound; with --static: where
+    there is no operator).
 
     Example: c10 validate registry.yaml --require CUDA --format github
     """
@@ -45,10 +47,8 @@ def command(session: Session, manifest: str | None, no_run: bool, **options: Any
 
 def _show(session: Session, validation: Validation) -> None:
     if session.format == "github":
-        for diagnostic in validation.diagnostics:
-            text = diagnostic.message + (f" ({diagnostic.help})" if diagnostic.help else "")
-            severity: Any = diagnostic.severity
-            session.echo(annotation(severity, diagnostic.code, text, diagnostic.span))
+        for line in _annotations(validation):
+            session.echo(line)
         return
     session.show_diagnostics(validation.diagnostics)
     if session.is_json:
@@ -65,6 +65,18 @@ def _show(session: Session, validation: Validation) -> None:
     session.echo("\n".join(_lines(validation)))
 
 
+def _annotations(validation: Validation) -> Iterator[str]:
+    for finding in validation.diagnostics:
+        parts = [finding.message, *([f"in {finding.place}"] if finding.place else []), *finding.notes]
+        parts += [f"help: {finding.advice}"] if finding.advice else []
+        severity: Any = finding.severity
+        yield annotation(severity, finding.code, "\n".join(parts), finding.span)
+    for line in _skipped_lines(validation):
+        yield annotation("notice", "skipped", line, None)
+    if validation.checked_nothing:
+        yield annotation("error", "nothing was checked", validation.checked_nothing, None)
+
+
 def _lines(validation: Validation) -> list[str]:
     count = len(validation.diagnostics)
     lines = []
@@ -76,6 +88,16 @@ def _lines(validation: Validation) -> list[str]:
             f"  binding  {counted(validation.bound, 'kernel')} imported and bound to the schema",
             f"  results  {counted(validation.run, 'kernel')} run, {calls} compared with the reference",
         ]
+    lines += [f"  skipped  {line}" for line in _skipped_lines(validation)]
+    nothing = validation.checked_nothing
+    clean = f"{nothing}, so nothing was checked" if nothing else "no findings"
+    lines.append(counted(count, "finding") if count else clean)
+    return lines
+
+
+def _skipped_lines(validation: Validation) -> list[str]:
+    """What could not be checked, and why; the kernels of one reason together."""
+    lines = []
     by_reason: dict[tuple[str, str], list[str]] = {}
     for s in validation.skipped:
         name = " ".join(part for part in (s.operator, s.dispatch_key, s.variant) if part)
@@ -83,11 +105,9 @@ def _lines(validation: Validation) -> list[str]:
     for (stage, reason), names in by_reason.items():
         # A registry may have ten thousand kernels.
         shown = "all kernels" if len(names) == validation.kernels > 1 else ", ".join(capped(names, 40))
-        lines.append(f"  skipped  {_STAGES[stage]} {shown}: {reason}")
+        lines.append(f"{_STAGES[stage]} {shown}: {reason}")
     if validation.left_out and validation.kernels:
-        lines.append(f"  skipped  binding and run of all kernels: {validation.left_out}")
-    clean = "no operators, so nothing was checked" if validation.checked_nothing else "no findings"
-    lines.append(counted(count, "finding") if count else clean)
+        lines.append(f"binding and run of all kernels: {validation.left_out}")
     return lines
 
 

@@ -228,6 +228,7 @@ def serve(prepare: Callable[[Mapping[str, Any]], DoItem]) -> None:
     Args:
         prepare: takes the job and gives the function that does one item.
     """
+    warnings.filterwarnings("ignore", module=r"c10cli\b")  # ours are for nobody, nor errors if all are
     parent, answers, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)

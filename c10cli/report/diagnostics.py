@@ -10,12 +10,12 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from c10cli.describe import JOINERS, printable
 from c10cli.errors import Diagnostic, Span
 
 MAX_WIDTH: Final = 100  # of the shown piece of a line
 _TAB: Final = "    "
 _CUT: Final = "..."
-_JOINERS: Final = "\u200c\u200d"  # parts of words and emoji; other format characters turn text around
 
 _STYLES: Final = {"error": "1;31", "warning": "1;33", "frame": "1;34", "help": "1;36", "bold": "1"}
 
@@ -66,7 +66,7 @@ def _snippet(diagnostic: Diagnostic, span: Span, gutter: int, paint: _Paint) -> 
 
 def _remark(kind: str, text: str, gutter: int, paint: _Paint) -> str:
     """A note or help; further lines are set under its first."""
-    first, *rest = _clean(text, keep_breaks=True).split("\n")
+    first, *rest = printable(text).split("\n")
     word = paint("help" if kind == "help" else "bold", kind)
     head = f"{' ' * gutter} {paint('frame', '=')} {word}: "
     indent = " " * (gutter + len(f" = {kind}: "))
@@ -106,23 +106,11 @@ def _cell(character: str) -> tuple[str, int]:
     text = _clean(character)
     if text != character:
         return text, len(text)
-    if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me"):
+    if character in JOINERS or unicodedata.category(character) in ("Mn", "Me"):
         return character, 0
     return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _clean(text: str, *, keep_breaks: bool = False) -> str:
-    """*text* with control characters and half characters spelt out, so that no terminal obeys them."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() or (keep_breaks and character == "\n") else _spelt(character)
-        for character in text
-    )
-
-
-def _spelt(character: str) -> str:
-    is_blank = unicodedata.category(character) == "Zs"
-    if is_blank or character in _JOINERS:
-        return character
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+def _clean(text: str) -> str:
+    """*text* on one line, whatever is in it."""
+    return printable(text).replace("\n", "\\n")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import Literal
 
+from c10cli.describe import printable
 from c10cli.errors import Span
 
-_IN_TEXT = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"))
+_IN_TEXT = (("%", "%25"), ("\n", "%0A"))
 _IN_PLACE = (*_IN_TEXT, (":", "%3A"), (",", "%2C"))
 
 
@@ -29,6 +30,7 @@ def _path(file: str) -> str:
 
 
 def _escaped(text: str, codes: tuple[tuple[str, str], ...]) -> str:
+    text = printable(text)
     for character, code in codes:
         text = text.replace(character, code)
     return text

@@ -9,6 +9,7 @@ from c10cli.bench.environment import Environment, Peaks
 from c10cli.bench.ladder import RUNGS, STEPS, ladder_steps
 from c10cli.bench.outcome import CaseResult, RunResult
 from c10cli.bench.quality import check_run
+from c10cli.describe import printable
 from c10cli.report.tables import (
     Column,
     case_columns,
@@ -32,7 +33,7 @@ def render_markdown(run: RunResult) -> str:
         _section("What a call costs, step by step", _ladder_table(run.cases)),
         _section("How to repeat it", _repeat_lines(run)),
     )
-    return "\n\n".join(block for section in sections for block in section) + "\n"
+    return printable("\n\n".join(block for section in sections for block in section)) + "\n"
 
 
 _READING = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from c10cli.bench.outcome import CaseResult, RunResult, Skipped
 from c10cli.bench.quality import check_run
+from c10cli.describe import printable
 from c10cli.errors import counted
 from c10cli.report.units import render_difference, render_ns, render_number, render_percent
 
@@ -61,7 +62,7 @@ def case_columns(cases: Sequence[CaseResult], run: RunResult) -> list[Column]:
         header: str, value_of: Callable[[CaseResult], Any], render: Callable[[Any], str] = str, rank: int = 0
     ) -> Column:
         values = [value_of(case) for case in cases]
-        cells = tuple(_NONE if value in (None, "") else render(value) for value in values)
+        cells = tuple(_NONE if value in (None, "") else printable(render(value)) for value in values)
         return Column(header, cells, render is not str, rank)
 
     return [
@@ -127,7 +128,7 @@ def make_bench_view(run: RunResult, width: int) -> Group:
     }
     for title, lines in sections.items():
         if lines:
-            parts += [Text(), Text(title, style="bold"), *(Text(f"  {line}") for line in lines)]
+            parts += [Text(), Text(title, style="bold"), *(Text(f"  {printable(line)}") for line in lines)]
     return Group(*parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from c10cli.errors import Diagnostic, Span, in_order
 from c10cli.jobs.child import run_items
@@ -52,9 +52,11 @@ class Validation:
         static, bound, run: kernels that went through each stage.
         cases: calls compared with the reference.
         left_out: why no kernel was bound, and so none run; empty where that was done.
+        last_stage: what was asked for: ``static``, ``bind``, or all of it, ``run``.
     """
 
     registry: Path
+    last_stage: Literal["static", "bind", "run"] = "run"
     operators: int = 0
     kernels: int = 0
     static: int = 0
@@ -67,9 +69,14 @@ class Validation:
     printed: list[Printed] = field(default_factory=list)
 
     @property
-    def checked_nothing(self) -> bool:
-        """Whether the registry has nothing that could have been checked."""
-        return self.ok and not self.operators
+    def checked_nothing(self) -> str:
+        """Why nothing is known where nothing was found; empty where the last stage asked for was come to."""
+        if not self.ok:
+            return ""
+        if not self.operators:
+            return "no operators"
+        bound, run = self.last_stage == "bind" and not self.bound, self.last_stage == "run" and not self.run
+        return "no kernel was bound" if bound else "no kernel was run" if run else ""
 
     @property
     def ok(self) -> bool:
@@ -103,7 +110,8 @@ def validate(
         begins: called with each kernel's name as its turn comes.
     """
     loaded = load_manifest(path)
-    validation = Validation(path, diagnostics=list(loaded.diagnostics))
+    last_stage: Literal["static", "bind", "run"] = "static" if static else "run" if run else "bind"
+    validation = Validation(path, last_stage, diagnostics=list(loaded.diagnostics))
     if loaded.manifest is None:
         return validation
     faulty = _check_sources(validation, loaded.manifest)
@@ -232,7 +240,7 @@ def _fatal(linked: LinkedOperator, variant: Variant, answer: Answer) -> Diagnost
 _TODO = {
     "timeout": "give it more time with --timeout",
     "out-of-memory": "let it have more with --memory, or make the case smaller",
-    "crashed": "run it alone with `c10 call`, under a debugger",
+    "crashed": "run it alone with `c10 call --in-process`, under a debugger",
 }
 
 

@@ -194,7 +194,8 @@ def test_planted_faults_are_told_as_text_on_standard_error(c10, faulty):
 def test_planted_faults_are_told_as_annotations(c10, faulty):
     ran = c10("validate", "--format", "github")
     assert (ran.code, ran.err) == (1, "")
-    lines = ran.out.splitlines()
+    *lines, skipped = ran.out.splitlines()
+    assert skipped == "::notice title=skipped::binding and run of all kernels: the manifest has findings"
     assert len(lines) == len(PLANTED)
     for line, (code, row, column, mention) in zip(lines, PLANTED, strict=True):
         assert line.startswith(f"::error title={code},file=registry.yaml,line={row},col={column},endColumn=")
@@ -207,6 +208,17 @@ def test_a_wrong_result_is_found_at_the_kernels_place(c10, demo):
     assert ran.code == 1
     assert {d["code"] for d in ran.json["diagnostics"]} == {"C10E504"}
     assert {(d["line"], d["column"]) for d in ran.json["diagnostics"]} == {(7, 20)}
+
+
+def test_an_annotation_has_the_case_and_its_shapes_and_skips_are_notices(c10, demo):
+    demo.write_text(demo.read_text().replace("name: odd, requires: [no_such_package]", "name: odd"))
+    ran = c10("validate", "--format", "github")
+    wrong, gpu, no_cases = ran.out.splitlines()
+    assert "::error title=C10E504,file=registry.yaml,line=7,col=20," in wrong
+    assert "%0Ain case tiny[n=4]/float32 of demo::double%0Athe arguments are `x`: float32[4]%0A" in wrong
+    assert "%0Ahelp: correct the kernel" in wrong
+    assert gpu.startswith("::notice title=skipped::run of demo::double CUDA gpu: ")
+    assert no_cases == "::notice title=skipped::run of demo::add CPU add: the operator has no cases"
 
 
 def test_a_kernel_that_takes_its_process_down_spares_the_others(c10, demo):
@@ -235,6 +247,32 @@ def test_of_an_empty_registry_nothing_was_checked(c10, folder):
     assert (ran.code, ran.err) == (4, "")
     assert ran.out.startswith("registry.yaml: 0 operators, 0 kernels\n")
     assert ran.out.endswith("no operators, so nothing was checked\n")
+
+
+NOTHING = {
+    "no cases": ("CPU: k.py:same", [], []),
+    "no device": ("CUDA: k.py:same", [], ["cases: [{name: a, inputs: {x: randn(2)}}]"]),
+    "nothing to bind": ("CPU: {kernel: k.py:same, requires: [no_such_package]}", ["--no-run"], []),
+}
+
+
+@pytest.mark.parametrize(("kernel", "option", "more"), NOTHING.values(), ids=NOTHING)
+def test_where_nothing_asked_for_was_done_the_exit_code_says_so(
+    c10, folder, monkeypatch, kernel, option, more
+):
+    monkeypatch.setattr(devices, "cuda_driver_reason", lambda: "no CUDA driver found")
+    monkeypatch.setattr(devices, "_device_of", devices._device_of.__wrapped__)
+    (folder / "k.py").write_text("def same(x):\n    return x.copy()\n")
+    fields = ['schema: "d::same(Tensor x) -> Tensor"', f"kernels: {{{kernel}}}", *more]
+    (folder / "registry.yaml").write_text("version: 1\noperators:\n  - " + "\n    ".join(fields) + "\n")
+    ran = c10("validate", *option)
+    what = "bound" if option else "run"
+    assert (ran.code, ran.err) == (4, "")
+    assert ran.out.endswith(f"no kernel was {what}, so nothing was checked\n")
+    annotations = c10("validate", *option, "--format", "github").out.splitlines()
+    assert annotations[-1] == f"::error title=nothing was checked::no kernel was {what}"
+    ran = c10("validate", "--static")
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "no findings")
 
 
 class Terminal(io.StringIO):
