@@ -7,6 +7,7 @@ draws it; nothing in this module prints.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,6 +81,8 @@ CODES: Final[Mapping[str, str]] = {
     "C10W654": "times disturbed, unsettled or watched",
 }
 
+MOST_FINDINGS: Final = 100  # of one file that are told
+
 # What to do where whoever found it knows nothing better.
 _USUAL_HELP: Final[Mapping[str, str]] = {
     "C10E101": "name a manifest that is there, with --registry or C10_REGISTRY",
@@ -109,7 +112,8 @@ class Span:
         file: the name shown; a manifest's path, or ``<schema>`` for a schema
             given in Python.
         end_column: the first column after the stretch.
-        line_text: the whole line, for the caret; None where it is unknown.
+        line_text: the line, for the caret; None where it is unknown.
+        line_column: where in the line `line_text` begins.
     """
 
     file: str
@@ -117,9 +121,26 @@ class Span:
     column: int
     end_column: int
     line_text: str | None = None
+    line_column: int = 1
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
+
+    def excerpt(self) -> Span:
+        """The same place with no more of a long line than what stands around it."""
+        if self.line_text is None or len(self.line_text) <= _LONGEST_LINE:
+            return self
+        first = max(self.column - self.line_column - _LONGEST_LINE // 2, 0)
+        piece = self.line_text[first : first + _LONGEST_LINE]
+        return replace(self, line_text=piece, line_column=self.line_column + first)
+
+
+_LONGEST_LINE: Final = 400
+_LONGEST_TEXT: Final = 2_000  # of a message or note, which quotes what others wrote
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
 _SPAN_FIELDS = ("file", "line", "column", "end_column", "line_text")
@@ -137,6 +158,7 @@ class Diagnostic:
         label: the few words under the caret.
         notes: facts and reasons, never advice.
         help: one thing to do.
+        cause: the same in all findings that have one cause, of which one is told; empty: it is alone.
     """
 
     code: str
@@ -146,10 +168,14 @@ class Diagnostic:
     label: str = ""
     notes: tuple[str, ...] = ()
     help: str = ""
+    cause: str = ""
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
             raise InternalError(f"{self.code} is not in the table of codes")
+        if any(len(text) > _LONGEST_TEXT for text in (self.message, *self.notes)):
+            object.__setattr__(self, "message", _shortened(self.message))
+            object.__setattr__(self, "notes", tuple(map(_shortened, self.notes)))
 
     @property
     def severity(self) -> str:
@@ -171,26 +197,33 @@ class Diagnostic:
         return replace(self, notes=(*self.notes, *notes))
 
     def as_dict(self) -> dict[str, object]:
-        """The finding as JSON-ready data."""
+        """The finding as JSON-ready data; of a long line, only what stands around the place."""
+        span = self.span.excerpt() if self.span else None
         return {
             "code": self.code,
             "severity": self.severity,
             "message": self.message,
-            **{name: getattr(self.span, name, None) for name in _SPAN_FIELDS},
+            **{name: getattr(span, name, None) for name in _SPAN_FIELDS},
             "label": self.label or None,
             "place": self.place or None,
             "notes": list(self.notes),
             "help": self.advice or None,
+            **({"line_column": span.line_column} if span and span.line_column > 1 else {}),
+            **({"cause": self.cause} if self.cause else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Diagnostic:
         """The finding that `as_dict` wrote."""
-        span = None if data["file"] is None else Span(*(data[name] for name in _SPAN_FIELDS))
+        span = None
+        if data["file"] is not None:
+            span = Span(**{name: data[name] for name in ("line_column", *_SPAN_FIELDS) if name in data})
         code, help = data["code"], data["help"] or ""
         help = "" if help == _USUAL_HELP.get(code) else help
         place, label = data["place"] or "", data["label"] or ""
-        return cls(code, data["message"], span, place, label, tuple(data["notes"]), help)
+        return cls(
+            code, data["message"], span, place, label, tuple(data["notes"]), help, data.get("cause", "")
+        )
 
 
 class C10Error(Exception):
@@ -309,18 +342,86 @@ def capped(lines: Sequence[str], most: int) -> tuple[str, ...]:
     return (*lines[: most - 1], f"and {len(lines) - most + 1} more")
 
 
+class Findings(list[Diagnostic]):
+    """Findings as they are met, one for each cause; those beyond `MOST_FINDINGS` of a file are counted."""
+
+    def __init__(self, found: Iterable[Diagnostic] = ()) -> None:
+        super().__init__()
+        self.met = 0  # with those that have the same cause
+        self._kept: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
+        self._places: dict[object, dict[str, None]] = {}  # of each cause
+        self.extend(found)
+
+    def append(self, finding: Diagnostic) -> None:
+        """Add *finding*, or count it."""
+        cause, file = _cause(finding), _file(finding)
+        self.met += 1
+        if cause in self._places:
+            self._places[cause][str(finding.span)] = None
+        elif self._kept[file] < MOST_FINDINGS:
+            self._kept[file] += 1
+            self._places[cause] = {str(finding.span): None}
+            super().append(finding)
+        else:
+            self._left_out[file] += 1
+
+    def extend(self, found: Iterable[Diagnostic]) -> None:
+        """Add or count all of *found*, and what it has counted."""
+        for finding in found:
+            self.append(finding)
+        if isinstance(found, Findings):
+            self._left_out += found._left_out
+            for cause in self._places.keys() & found._places.keys():
+                self._places[cause].update(found._places[cause])
+
+    def __iadd__(self, found: Iterable[Diagnostic]) -> Findings:  # type: ignore[override,misc]
+        self.extend(found)
+        return self
+
+    @property
+    def total(self) -> int:
+        """How many there are, with those that are only counted."""
+        return len(self) + sum(self._left_out.values())
+
+    @property
+    def places(self) -> set[str]:
+        """Where something was found."""
+        return {place for places in self._places.values() for place in places}
+
+    def told(self, files: Iterable[str] = ()) -> list[Diagnostic]:
+        """The findings `in_order`, with notes of how many more there are: of a cause, in a file."""
+        found = in_order(self, files)
+        last = {_file(finding): index for index, finding in enumerate(found)}
+        for index, finding in enumerate(found):
+            others = list(self._places.get(_cause(finding), ()))[1:]
+            if others:
+                note = f"the same at {counted(len(others), 'more place')}: {', '.join(capped(others, 4))}"
+                found[index] = finding.with_notes(note)
+        for file, count in self._left_out.items():
+            note = f"{counted(count, 'more finding')} in `{file}`"
+            found[last[file]] = found[last[file]].with_notes(note)
+        return found
+
+
+def _cause(finding: Diagnostic) -> object:
+    return finding.cause or (finding.code, finding.message, str(finding.span))
+
+
+def _file(finding: Diagnostic) -> str:
+    return finding.span.file if finding.span else ""
+
+
 def in_order(findings: Iterable[Diagnostic], files: Iterable[str] = ()) -> list[Diagnostic]:
-    """*findings* by position, each once (an alias may show one to several readers).
+    """*findings* by position.
 
     Args:
         files: their order, others come after them as they are met, and last what has no position.
     """
-    unique = {(f.code, f.message, str(f.span)): f for f in findings}
-    rank = {file: index for index, file in enumerate(files)}
-    for finding in unique.values():
+    found, rank = list(findings), {file: index for index, file in enumerate(files)}
+    for finding in found:
         if finding.span:
             rank.setdefault(finding.span.file, len(rank))
     return sorted(
-        unique.values(),
-        key=lambda f: (rank[f.span.file], f.span.line, f.span.column) if f.span else (len(rank), 0, 0),
+        found, key=lambda f: (rank[f.span.file], f.span.line, f.span.column) if f.span else (len(rank), 0, 0)
     )

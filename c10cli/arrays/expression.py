@@ -22,6 +22,7 @@ from c10cli.errors import Diagnostic, ManifestError, Span, did_you_mean
 MAX_LENGTH: Final = 10_000
 MAX_DEPTH: Final = 40
 MAX_BITS: Final = 4_096  # of an integer
+_MOST_UNKNOWN: Final = 8  # names of one expression that are found
 _TO_BLANKS: Final = dict.fromkeys(map(ord, "\n\r\t\f\v"), " ")
 
 _BINARY: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
@@ -114,11 +115,12 @@ def _names_in(tree: ast.expr) -> tuple[list[ast.Name], list[ast.Name]]:
 def find_unknown_names(
     expression: Expression, names: Collection[str], functions: Collection[str] = ARRAY_FUNCTIONS
 ) -> list[Diagnostic]:
-    """A C10E110 finding for each function and name that the expression may not use."""
+    """A C10E110 finding for the first functions and names that the expression may not use."""
     used, called = _names_in(expression.tree)
     known, text = {*names, *CONSTANTS}, expression.text
-    found = [_unknown(text, name, "function", functions) for name in called if name.id not in functions]
-    return found + [_unknown(text, name, "name", known) for name in used if name.id not in known]
+    unknown = [(name, "function", functions) for name in called if name.id not in functions]
+    unknown += [(name, "name", known) for name in used if name.id not in known]
+    return [_unknown(text, *fault) for fault in unknown[:_MOST_UNKNOWN]]
 
 
 def makes_array(expression: Expression) -> bool:

@@ -78,7 +78,7 @@ def _annotations(validation: Validation) -> Iterator[str]:
 
 
 def _lines(validation: Validation) -> list[str]:
-    count = len(validation.diagnostics)
+    count = validation.findings.total
     lines = []
     if validation.operators or validation.ok:  # otherwise nothing could be read, and nothing was checked
         kernels, calls = counted(validation.kernels, "kernel"), counted(validation.cases, "call")

@@ -13,7 +13,7 @@ from typing import Any
 
 from c10cli.document.nodes import REFUSED, Document
 from c10cli.document.scalars import kind_name
-from c10cli.errors import Diagnostic, Span, did_you_mean, near_names
+from c10cli.errors import MOST_FINDINGS, Diagnostic, Findings, Span, capped, did_you_mean, near_names
 
 Mapping = dict[str, Any]
 Names = Collection[str]
@@ -34,7 +34,7 @@ class Fields:
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.findings = list(document.findings)
+        self.findings = Findings(document.findings)
 
     def report(
         self, code: str, message: str, span: Span, *, label: str = "", notes: Texts = (), help: str = ""
@@ -54,10 +54,18 @@ class Fields:
         given = set(mapping)
         for name in [name for name in mapping if name not in known]:
             self.unknown("C10E104", f"field `{name}` of {owner}", name, known, mapping)
-            given.update(near_names(name, known)[:1])
+            given.update(self.nearest(name, known))
         for name in required:
             if name not in given:
                 self.report("C10E105", f"field `{name}` of {owner} is missing", self.document.span(mapping))
+
+    def nearest(self, name: str, known: Names) -> list[str]:
+        """The one of *known* that *name* may be meant for; after many findings none: it takes long."""
+        return near_names(name, known)[:1] if self.findings.met < MOST_FINDINGS else []
+
+    def did_you_mean(self, name: str, known: Names) -> str:
+        """A help line that offers near names, or the empty string, which it is after many findings."""
+        return did_you_mean(name, known) if self.findings.met < MOST_FINDINGS else ""
 
     def _say_whose(self, mapping: Mapping | None, owner: str) -> None:
         """Say in the findings of repeated keys of *mapping* that they are *owner*'s."""
@@ -67,9 +75,9 @@ class Fields:
 
     def unknown(self, code: str, what: str, name: str, known: Names, table: Mapping, help: str = "") -> None:
         """Report the key *name* of *table*, which is none of *known*."""
-        note = f"known here: {', '.join(f'`{field}`' for field in known)}"
+        note = f"known here: {', '.join(capped([f'`{field}`' for field in known], 40))}"
         span = self.document.span(table, name, "key")
-        help = help or did_you_mean(name, known)
+        help = help or self.did_you_mean(name, known)
         self.report(code, f"{what} is unknown", span, notes=(note,), help=help)
 
     def read(self, container: Any, key: str | int, what: str, expected: str, *kinds: type) -> Any:

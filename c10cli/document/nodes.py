@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from c10cli.errors import Diagnostic, Span
+from c10cli.errors import Diagnostic, Findings, Span
 
 Key = str | int
 Part = Literal["value", "key"]
@@ -42,7 +42,7 @@ class Document:
         self.file = file
         self.text = text
         self.value: object = REFUSED
-        self.findings: list[Diagnostic] = []
+        self.findings = Findings()
         # By id of the container: its place, the places of its entries, and itself, which
         # keeps the id from being used again.
         self.places: dict[int, tuple[Place, Any, object]] = {}

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import yaml
 from yaml.events import (
@@ -32,6 +32,9 @@ from c10cli.errors import Diagnostic, ManifestError, Span
 
 MAX_BYTES: Final = 16 * 2**20
 MAX_DEPTH: Final = 50
+MAX_VALUES: Final = 1_000_000
+MAX_KEY: Final = 1_024  # characters, as in YAML's own rule for keys on one line
+MAX_TEXT: Final = 100_000  # characters of one value
 MAX_ALIASED: Final = 100_000  # nodes that aliases add, counted as if written out
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -121,12 +124,12 @@ class _Builder:
         while True:
             event = get_event()
             kind = type(event)
-            count += 1
+            if (count := count + 1) > MAX_VALUES:
+                self._stop(f"more than {MAX_VALUES:,} keys and values", event)
             if kind is ScalarEvent:
                 value = self._scalar(event)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                frame = self._open(event, count, len(stack))
-                stack.append(frame)
+                stack.append(frame := self._open(event, count, len(stack)))
                 continue
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 place, value = self._close(stack.pop(), event, count)
@@ -141,13 +144,17 @@ class _Builder:
                 return root.values[0] if root.values else REFUSED
             else:
                 continue
-            start, end = event.start_mark, event.end_mark
             style = FLOW if kind is AliasEvent else PLAIN if event.implicit[0] else event.style
+            start, end = event.start_mark, event.end_mark
             frame.values.append(value)
             frame.places.append((start.line, start.column, end.line, end.column, style))
 
     def _scalar(self, event: Any) -> Any:
         value = resolve_scalar(event.value) if event.implicit[0] else event.value
+        if len(event.value) > MAX_TEXT and type(value) is str:
+            value = self._refuse(
+                _place(event), "C10E112", f"text of more than {MAX_TEXT:,} characters", "write less"
+            )
         return value if event.tag is event.anchor is None else self._marked(event, value, 1)
 
     def _marked(self, event: Any, value: Any, size: int) -> Any:
@@ -162,8 +169,7 @@ class _Builder:
 
     def _open(self, event: Any, count: int, depth: int) -> _Frame:
         if depth > MAX_DEPTH:
-            message = f"more than {MAX_DEPTH} levels of nesting"
-            raise ManifestError(Diagnostic("C10E112", message, self.document.span_of(_place(event))))
+            self._stop(f"more than {MAX_DEPTH} levels of nesting", event)
         if event.anchor is not None:
             self.anchors[event.anchor] = _OPEN
         return _Frame(event, count)
@@ -187,9 +193,13 @@ class _Builder:
         ):
             if type(key) is not str or (key == "<<" and place[4] == PLAIN):
                 self._refuse_key(place, key)
+            elif len(key) > MAX_KEY:
+                self._refuse(place, "C10E112", f"key of more than {MAX_KEY:,} characters", "write less")
             elif key in found:
-                self.document.repeats.setdefault(id(found), []).append(len(self.document.findings))
+                index = len(self.document.findings)
                 self._repeated(key, places[key][0], place)
+                if len(self.document.findings) > index:
+                    self.document.repeats.setdefault(id(found), []).append(index)
             else:
                 found[key] = value
                 places[key] = place, value_place
@@ -211,9 +221,7 @@ class _Builder:
             return self._refuse(_place(event), "C10E111", f"anchor `&{event.anchor}` contains itself")
         self.aliased += self.sizes[event.anchor]
         if self.aliased > MAX_ALIASED:
-            message = f"aliases add more than {MAX_ALIASED:,} nodes"
-            span = self.document.span_of(_place(event))
-            raise ManifestError(Diagnostic("C10E112", message, span, label="expanded here"))
+            self._stop(f"aliases add more than {MAX_ALIASED:,} nodes", event, label="expanded here")
         return value
 
     def _ends(self, event: Any, root: _Frame) -> bool:
@@ -222,6 +230,11 @@ class _Builder:
             todo = "use a file for each manifest"
             self._refuse(_place(event), "C10E111", "second YAML document", help=todo)
         return is_second or type(event) is StreamEndEvent
+
+    def _stop(self, message: str, event: Any, label: str = "") -> NoReturn:
+        """End reading at a limit."""
+        span = self.document.span_of(_place(event))
+        raise ManifestError(Diagnostic("C10E112", message, span, label=label))
 
     def _refuse_key(self, place: Place, value: object) -> None:
         if value == "<<":

@@ -63,9 +63,13 @@ class Unresolved:
     reason: str
 
 
-def definition_of(entry_point: EntryPoint) -> Definition | Missing | Unresolved:
-    """What *entry_point* names; a file is read once, however many entry points name it."""
-    path = locate_source(entry_point)
+def definition_of(entry_point: EntryPoint, *, near: bool = True) -> Definition | Missing | Unresolved:
+    """What *entry_point* names; a file is read once, however many entry points name it.
+
+    Args:
+        near: whether to look for near names where it is missing, which takes long.
+    """
+    path = locate_source(entry_point, near=near)
     if not isinstance(path, Path):
         return path
     shown, (first, *inner) = entry_point.holder, entry_point.attribute.split(".")
@@ -82,10 +86,10 @@ def definition_of(entry_point: EntryPoint) -> Definition | Missing | Unresolved:
     if "*" in names or any(file.name.partition(".")[0] == first for file in modules):
         return Unresolved(f"`{shown}` may define `{first}` only when it is imported")
     defining = [name for name, nodes in names.items() if isinstance(nodes[-1], _DEFINING)]
-    return Missing(f"`{shown}` has no `{first}`", did_you_mean(first, defining))
+    return Missing(f"`{shown}` has no `{first}`", did_you_mean(first, defining) if near else "")
 
 
-def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
+def locate_source(entry_point: EntryPoint, *, near: bool = True) -> Path | Missing | Unresolved:
     """The file that holds the function of *entry_point*."""
     path = entry_point.path
     try:
@@ -96,9 +100,9 @@ def locate_source(entry_point: EntryPoint) -> Path | Missing | Unresolved:
         if path.exists():  # reading a FIFO would wait
             kind = "a folder" if path.is_dir() else "no regular file"
             return Missing(f"kernel file `{entry_point.file}` is {kind}")
-        near = did_you_mean(path.name, [file.name for file in path.parent.glob("*.py")])
         fact = f"kernel file `{entry_point.file}` does not exist"
-        return Missing(fact, near or "create it, or correct the path")
+        known = [file.name for file in path.parent.glob("*.py")] if near else []
+        return Missing(fact, did_you_mean(path.name, known) or "create it, or correct the path")
     except OSError as error:  # a name too long, a folder that may not be looked into
         reason = f"cannot be looked up: {error.strerror}"
         if path is None:

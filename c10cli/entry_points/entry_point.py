@@ -56,6 +56,10 @@ class EntryPoint:
         """The file or module that holds the function."""
         return self.file or str(self.module)
 
+    def cause(self, fact: str) -> str:
+        """*fact* about what it names, as the cause of findings: a file of another folder is another one."""
+        return f"{fact} in {self.folder}" if self.file else fact
+
     def __str__(self) -> str:
         return self.text
 

@@ -52,8 +52,9 @@ def load_entry_point(entry_point: EntryPoint) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a module raises, it must not end the command
-        reason, todo = _why_not_imported(error, entry_point.path)
-        raise _not_found(entry_point, f"`{entry_point.holder}` cannot be imported: {reason}", todo) from error
+        reason, todo, absent = _why_not_imported(error, entry_point.path)
+        fact = f"`{entry_point.holder}` cannot be imported: {reason}"
+        raise _not_found(entry_point, fact, todo, absent) from error
     if value is _ABSENT:
         near = did_you_mean(part, [name for name in dir(owner) if not name.startswith("__")])
         raise _not_found(entry_point, f"`{entry_point.holder}` has no `{entry_point.attribute}`", near)
@@ -119,23 +120,23 @@ def _root_package(folder: Path) -> str:
     return name
 
 
-def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str]:
-    """The reason, and what to do about it."""
+def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str, str]:
+    """The reason; what to do about it; the cause wherever it is imported: what is not installed."""
     missing = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
     if missing.startswith(KERNEL_PACKAGES):
         file = f"{'/'.join(missing.split('.')[1:])}.py"
-        return f"there is no `{file}`", "add the file, or correct the import"
+        return f"there is no `{file}`", "add the file, or correct the import", ""
     text = _PRIVATE.sub("", error_text(error))
     reason = f"{type(error).__name__}: {text}".splitlines()[0].removesuffix(": ")
     if missing and path is not None and path.with_name(f"{missing}.py").is_file():
-        return reason, f"write `from . import {missing}`: the folder of a kernel is on no search path"
+        return reason, f"write `from . import {missing}`: the folder of a kernel is on no search path", ""
     if missing:
-        return reason, f"install `{missing}`, or list it under `requires:`"
-    return reason, "make the module importable"
+        return reason, f"install `{missing}`, or list it under `requires:`", missing
+    return reason, "make the module importable", ""
 
 
-def _not_found(entry_point: EntryPoint, fact: str, todo: str = "") -> RegistrationError:
+def _not_found(entry_point: EntryPoint, fact: str, todo: str = "", cause: str = "") -> RegistrationError:
     place = "" if entry_point.span else str(entry_point)  # the line shown has it
-    return RegistrationError(
-        Diagnostic("C10E304", fact, entry_point.span, place=place, help=todo), entry_point=entry_point.text
-    )
+    cause = cause or entry_point.cause(fact)
+    finding = Diagnostic("C10E304", fact, entry_point.span, place=place, help=todo, cause=cause)
+    return RegistrationError(finding, entry_point=entry_point.text)

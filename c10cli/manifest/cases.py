@@ -10,7 +10,7 @@ from c10cli.arrays.dtypes import DTYPES, RESERVED_NAMES, is_exact
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Node
 from c10cli.document.scalars import kind_name
-from c10cli.errors import Diagnostic, did_you_mean, near_names
+from c10cli.errors import Diagnostic, Findings
 from c10cli.manifest.declarations import CaseDecl, PlainValue, Tolerance
 from c10cli.schema.model import FunctionSchema
 
@@ -83,7 +83,7 @@ def _read_case(
         return None
     fields.check_names(entry, what, CASE_FIELDS, required=("name", "inputs"))
     name = fields.name(entry, "name", f"`name` of {what}")
-    what = f"case `{name}` of {owner}" if name else what
+    what = f"case `{name[:200]}` of {owner}" if name else what
     sweep, dtypes = _sweep(fields, entry, what), _dtypes(fields, entry, what)
     inputs = _inputs(fields, entry, what)
     if schema is not None:
@@ -153,7 +153,7 @@ def _dtypes(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, ...]
         if type(dtype) is str and dtype.strip() and dtype not in DTYPES:
             note = f"known here: {', '.join(f'`{known}`' for known in DTYPES)}"
             message, place = f"dtype `{dtype}` of {what} is unknown", fields.document.span(values, index)
-            fields.report("C10E106", message, place, notes=(note,), help=did_you_mean(dtype, DTYPES))
+            fields.report("C10E106", message, place, notes=(note,), help=fields.did_you_mean(dtype, DTYPES))
     return dtypes
 
 
@@ -174,14 +174,14 @@ def _inputs(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, objec
 def check_inputs(case: Node, what: str, schema: FunctionSchema) -> list[Diagnostic]:
     """The unknown and the missing inputs of a case; a misspelt one is not missing as well."""
     fields, table = Fields(case.document), case.value.get("inputs")
-    fields.findings.clear()
+    fields.findings = Findings()
     if type(table) is not dict:  # which is found already
         return []
     known = [argument.name for argument in schema.arguments]
     given = set(table)
     for name in [name for name in table if name not in known]:
         fields.unknown("C10E104", f"argument `{name}` in the inputs of {what}", name, known, table)
-        given.update(near_names(name, known)[:1])
+        given.update(fields.nearest(name, known))
     for argument in schema.arguments:
         if not argument.has_default and argument.name not in given:
             message = f"argument `{argument.name}` is missing in the inputs of {what}"

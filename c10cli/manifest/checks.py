@@ -17,7 +17,7 @@ from c10cli.dispatch.signature import mismatch
 from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.entry_point import EntryPoint
-from c10cli.errors import ArgumentError, Diagnostic, ManifestError, in_order
+from c10cli.errors import MOST_FINDINGS, ArgumentError, Diagnostic, Findings, ManifestError, in_order
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
@@ -30,12 +30,15 @@ _ARRAY: Final = type("a tensor", (), {})()  # what an expression would make, as 
 Skipped = tuple[EntryPoint, str]
 
 
-def check_operator(operator: OperatorDecl) -> tuple[list[Diagnostic], list[Skipped]]:
+def check_operator(operator: OperatorDecl, *, near: bool = True) -> tuple[Findings, list[Skipped]]:
     """The findings of the static checks of *operator*, in order of position, and what was not checked.
 
     Those in the file that defines it come before those in files that extend it.
+
+    Args:
+        near: whether the first of them offer near names, which takes long.
     """
-    checks = _Checks(operator)
+    checks = _Checks(operator, near)
     for kernel in operator.kernels:
         has_cache = kernel.cache is not None
         checks.function(kernel.entry_point, "kernel", has_cache=has_cache, boxed=kernel.boxed)
@@ -46,7 +49,8 @@ def check_operator(operator: OperatorDecl) -> tuple[list[Diagnostic], list[Skipp
     checks.cost()
     for case in operator.cases:
         checks.case(case)
-    return in_order(checks.findings, [operator.node.document.file]), checks.skipped
+    checks.findings[:] = in_order(checks.findings, [operator.node.document.file])
+    return checks.findings, checks.skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ class _Checks:
     """The checks of one operator's parts; what they find is added to the lists."""
 
     operator: OperatorDecl
-    findings: list[Diagnostic] = field(default_factory=list)
+    near: bool
+    findings: Findings = field(default_factory=Findings)
     skipped: list[Skipped] = field(default_factory=list)
 
     def function(self, entry: EntryPoint, role: str, *, has_cache: bool = False, boxed: bool = False) -> None:
@@ -147,14 +152,16 @@ class _Checks:
 
     def _definition(self, entry: EntryPoint, role: str) -> Definition | None:
         """The definition behind *entry*; None where there is none, which is then reported."""
-        found = definition_of(entry)
+        found = definition_of(entry, near=self.near and self.findings.met < MOST_FINDINGS)
         if isinstance(found, Definition):
             return found
         if isinstance(found, Unresolved):
             self.skipped.append((entry, found.reason))
         if isinstance(found, Missing):
             message = f"{found.message} ({role} of `{self.operator.name}`)"
-            self.findings.append(Diagnostic("C10E304", message, entry.span, help=found.help))
+            self.findings.append(
+                Diagnostic("C10E304", message, entry.span, help=found.help, cause=entry.cause(found.message))
+            )
         return None
 
     def _report(

@@ -10,10 +10,10 @@ A file with a fault is left out, and so are those that extend its operators.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from c10cli.errors import Diagnostic, Span, capped, did_you_mean, in_order
+from c10cli.errors import Diagnostic, Findings, Span, capped, did_you_mean
 from c10cli.manifest.cases import case_given_twice, check_inputs
 from c10cli.manifest.declarations import (
     Declared,
@@ -47,7 +47,7 @@ class ManifestFile:
     operators: tuple[OperatorDecl, ...] = ()
     extensions: tuple[ExtensionDecl, ...] = ()
     removals: tuple[Waiver, ...] = ()
-    findings: tuple[Diagnostic, ...] = ()
+    findings: Findings = field(default_factory=Findings)
     unread: frozenset[str] = frozenset()
     below: frozenset[ManifestFile] = frozenset()
     is_manifest: bool = True
@@ -69,7 +69,7 @@ class Together:
     def __init__(self, files: Sequence[ManifestFile], outside: Mapping[OperatorName, FunctionSchema]) -> None:
         self.files, self.root, self.outside = files, files[-1], outside
         # Causes before what follows from them.
-        self.faults = {file: list(file.findings) for file in files if file.findings}
+        self.faults = {file: Findings(file.findings) for file in files if file.findings}
         # Each file is compared with those that have no fault of their own.
         self.sound = self._enabled()
         for file, finding in [*self._defined_twice(), *self._contradictions()]:
@@ -94,18 +94,18 @@ class Together:
         """The includes with faults."""
         return tuple(
             DisabledManifest(
-                file.path, file.span, tuple(_included_at(file.span, finding) for finding in in_order(found))
+                file.path, file.span, tuple(_included_at(file.span, finding) for finding in found.told())
             )
             for file, found in self.faults.items()
             if file.span is not None
         )
 
-    def own(self) -> tuple[Diagnostic, ...]:
+    def own(self) -> Findings:
         """The faults of the root."""
-        return tuple(in_order(self.faults.get(self.root, ())))
+        return self.faults.get(self.root, Findings())
 
     def _report(self, file: ManifestFile, finding: Diagnostic) -> None:
-        self.faults.setdefault(file, []).append(finding)
+        self.faults.setdefault(file, Findings()).append(finding)
 
     def _enabled(self) -> dict[ManifestFile, None]:
         """The root, whatever is wrong with it, and the includes without a fault."""

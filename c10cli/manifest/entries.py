@@ -16,7 +16,7 @@ from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Node
 from c10cli.document.scalars import kind_name
 from c10cli.entry_points.entry_point import EntryPoint, parse_entry_point
-from c10cli.errors import Diagnostic, ManifestError, SchemaError, did_you_mean, near_names
+from c10cli.errors import Diagnostic, ManifestError, SchemaError, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
 from c10cli.manifest.declarations import Cost, ExtensionDecl, KernelDecl, OperatorDecl
 from c10cli.manifest.waivers import read_waivers
@@ -112,7 +112,7 @@ class OperatorReader:
             meant = key
             if key not in keys:
                 message = f"`override` of {owner} names `{key}`, for which this entry has no kernels"
-                todo = did_you_mean(key, keys) or "leave it out"
+                todo = fields.did_you_mean(key, keys) or "leave it out"
                 fields.report("C10E309", message, fields.document.span(table, key, "key"), help=todo)
                 meant = next(iter(near_names(key, keys)), key)
             reason = fields.line(table, key, f"reason to override `{key}` kernels of {owner}")
@@ -244,7 +244,7 @@ def _owner(entry: dict[str, Any], index: int) -> str:
     """What to call an operator in messages, its schema read or not."""
     schema = entry.get("schema")
     match = _NAME.match(schema) if type(schema) is str else None
-    return f"`{match[1]}`" if match else f"operator {index + 1}"
+    return f"`{match[1][:200]}`" if match else f"operator {index + 1}"
 
 
 def _choice(fields: Fields, container: dict[str, Any], key: str, what: str, known: Collection[str]) -> str:
@@ -255,7 +255,10 @@ def _choice(fields: Fields, container: dict[str, Any], key: str, what: str, know
     listed = ", ".join(f"`{name}`" for name in known)
     place = fields.document.span(container, key)
     fields.report(
-        "C10E106", f"{what} must be one of {listed}, not `{text}`", place, help=did_you_mean(text, known)
+        "C10E106",
+        f"{what} must be one of {listed}, not `{text}`",
+        place,
+        help=fields.did_you_mean(text, known),
     )
     return ""
 

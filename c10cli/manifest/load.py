@@ -13,7 +13,7 @@ from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Document
 from c10cli.document.scalars import kind_name
 from c10cli.document.source import MAX_DEPTH, load_document
-from c10cli.errors import Diagnostic, ManifestError, Span, in_order
+from c10cli.errors import Diagnostic, Findings, ManifestError, Span
 from c10cli.manifest.combine import ManifestFile, Together, defined_twice
 from c10cli.manifest.declarations import ExtensionDecl, Manifest, OperatorDecl
 from c10cli.manifest.entries import OperatorReader, is_extension
@@ -33,15 +33,19 @@ class LoadResult:
 
     Args:
         manifest: what could be read; None where the file is no manifest at all.
-        diagnostics: every finding, those of a file in order of position; those
-            of included manifests after the file's own, unless they may be the
-            cause of one of these: causes come first.
+        findings: those of included manifests after the file's own, unless they
+            may be the cause of one of these: causes come first.
         own: the findings of the file itself, without its includes.
     """
 
     manifest: Manifest | None
-    diagnostics: tuple[Diagnostic, ...]
+    findings: Findings
     own: tuple[Diagnostic, ...]
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The findings, those of a file in order of position, as many as are told."""
+        return tuple(self.findings.told())
 
 
 def load_manifest(
@@ -68,17 +72,20 @@ def _load(path: Path, read: ReadDocument, outside: Schemas) -> LoadResult:
     reading = _Reading(read)
     root = reading.file(path, None, ())
     if not root.is_manifest:
-        return LoadResult(None, root.findings, root.findings)
+        return LoadResult(None, root.findings, tuple(root.findings))
     files = [*reading.files.values(), root]
     if len(files) == 1 and not root.extensions:
-        return LoadResult(Manifest(path, root.operators, (), root.removals), root.findings, root.findings)
+        return LoadResult(
+            Manifest(path, root.operators, (), root.removals), root.findings, tuple(root.findings)
+        )
     together = Together(files, outside)
     disabled, own = together.disabled(), together.own()
     removals = tuple(waiver for file in files for waiver in file.removals)
-    included = tuple(finding for entry in disabled for finding in entry.diagnostics)
+    included = [finding for entry in disabled for finding in entry.diagnostics]
     is_derived = any(finding.code == "C10E303" for finding in own)
-    findings = included + own if is_derived else own + included
-    return LoadResult(Manifest(path, together.operators(), disabled, removals), findings, own)
+    findings = Findings(included if is_derived else own)
+    findings += own if is_derived else included
+    return LoadResult(Manifest(path, together.operators(), disabled, removals), findings, tuple(own))
 
 
 def require_manifest(path: str | Path, *, outside: Schemas | None = None) -> Manifest:
@@ -115,7 +122,7 @@ class _Reading:
                 kind = "empty" if root is REFUSED or root is None else kind_name(root)
                 message = f"`{document.file}` must be a mapping with `version` and `operators`, but is {kind}"
                 fields.report("C10E106", message, document.span_at(0))
-            return ManifestFile(path, span, findings=tuple(fields.findings), is_manifest=False)
+            return ManifestFile(path, span, findings=fields.findings, is_manifest=False)
         required = ("version",) if "include" in root else ("version", "operators")
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
         _check_version(fields, root)
@@ -130,7 +137,7 @@ class _Reading:
             operators,
             extensions,
             removals,
-            tuple(in_order(fields.findings)),
+            fields.findings,
             frozenset(reader.unread),
             frozenset(includes).union(*(include.below for include in includes)),
         )

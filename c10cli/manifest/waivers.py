@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from c10cli.document.fields import Fields
 from c10cli.document.nodes import Node
-from c10cli.errors import SchemaError, did_you_mean
+from c10cli.errors import SchemaError
 from c10cli.manifest.declarations import Waiver
 from c10cli.schema.model import CHANGE_KINDS
 from c10cli.schema.parser import parse_name
@@ -56,7 +56,7 @@ def _kind(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, str] |
         return None if text is None else (kind, subject.strip())
     message, place = f"`{kind}` in `breaks` of {what} is no kind of change", fields.place(entry, "breaks")
     note = f"known here: {', '.join(f'`{known}`' for known in WAIVABLE)}"
-    fields.report("C10E106", message, place, notes=(note,), help=did_you_mean(kind, WAIVABLE))
+    fields.report("C10E106", message, place, notes=(note,), help=fields.did_you_mean(kind, WAIVABLE))
     return None
 
 

@@ -75,9 +75,10 @@ def _remark(kind: str, text: str, gutter: int, paint: _Paint) -> str:
 
 def _window(span: Span) -> tuple[str, int, int]:
     """The piece of the line to show, the columns before the caret in it, and the caret's width."""
+    span = span.excerpt()
     cells = [_cell(character) for character in (span.line_text or "").rstrip("\r\n")]
-    start = min(max(span.column - 1, 0), len(cells))
-    end = min(max(span.end_column - 1, start), len(cells))
+    start = min(max(span.column - span.line_column, 0), len(cells))
+    end = min(max(span.end_column - span.line_column, start), len(cells))
     first, last = _window_bounds([width for _, width in cells], start, end)
     head = _CUT if first > 0 else ""
     tail = _CUT if last < len(cells) else ""

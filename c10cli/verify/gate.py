@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from c10cli.errors import Diagnostic, Span, in_order
+from c10cli.errors import MOST_FINDINGS, Diagnostic, Findings, Span
 from c10cli.jobs.child import run_items
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.jobs.fork import Answer
@@ -64,9 +64,14 @@ class Validation:
     run: int = 0
     cases: int = 0
     left_out: str = ""
-    diagnostics: list[Diagnostic] = field(default_factory=list)
+    findings: Findings = field(default_factory=Findings)
     skipped: list[SkippedCheck] = field(default_factory=list)
     printed: list[Printed] = field(default_factory=list)
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """The findings in order, as many as are told."""
+        return self.findings.told()
 
     @property
     def checked_nothing(self) -> str:
@@ -81,7 +86,7 @@ class Validation:
     @property
     def ok(self) -> bool:
         """Whether nothing was found."""
-        return not any(d.severity == "error" for d in self.diagnostics)
+        return not any(d.severity == "error" for d in self.findings)
 
 
 def validate(
@@ -111,7 +116,7 @@ def validate(
     """
     loaded = load_manifest(path)
     last_stage: Literal["static", "bind", "run"] = "static" if static else "run" if run else "bind"
-    validation = Validation(path, last_stage, diagnostics=list(loaded.diagnostics))
+    validation = Validation(path, last_stage, findings=Findings(loaded.findings))
     if loaded.manifest is None:
         return validation
     faulty = _check_sources(validation, loaded.manifest)
@@ -132,8 +137,7 @@ def validate(
         for key in dict.fromkeys(require):
             missed = [skipped for skipped in not_run if skipped.dispatch_key == key]
             if missed or key not in declared:
-                validation.diagnostics.append(_required(key, missed))
-    validation.diagnostics = in_order(validation.diagnostics)  # each once: all kernels share a reference
+                validation.findings.append(_required(key, missed))
     return validation
 
 
@@ -145,12 +149,12 @@ def _check_sources(validation: Validation, manifest: Manifest) -> set[str]:
     unseen: set[str] = set()
     faulty: set[str] = set()
     for operator in manifest.operators:
-        findings, unchecked = check_operator(operator)
-        validation.diagnostics += findings
+        findings, unchecked = check_operator(operator, near=validation.findings.met < MOST_FINDINGS)
+        validation.findings += findings
         name = str(operator.name)
         validation.skipped += [SkippedCheck(name, "", e.text, "static", reason) for e, reason in unchecked]
         unseen |= {str(entry.span) for entry, _ in unchecked}
-        found = {str(finding.span) for finding in findings}
+        found = findings.places
         places = {place for kernel in operator.kernels for place in _places(kernel)}
         faulty |= found & places
         if found - places:
@@ -197,11 +201,11 @@ def _check_kernels(
             name, kernel = str(linked.decl.name), variant.kernel
             validation.printed.append(Printed(name, kernel.dispatch_key, kernel.name, answer.said))
         if answer.left:
-            validation.diagnostics.append(_left(linked, variant, answer))
+            validation.findings.append(_left(linked, variant, answer))
         if answer.result is None:
-            validation.diagnostics.append(_fatal(linked, variant, answer))
+            validation.findings.append(_fatal(linked, variant, answer))
             continue
-        validation.diagnostics += map(Diagnostic.from_dict, answer.result["findings"])
+        validation.findings += map(Diagnostic.from_dict, answer.result["findings"])
         validation.bound += answer.result["bound"]
         validation.run += answer.result["run"]
         validation.cases += answer.result["compared"]

@@ -294,3 +294,41 @@ def test_the_shipped_registry_binds(c10):
     ran = c10("validate", ROOT / "registry.yaml", "--no-run", "--format", "json")
     assert (ran.code, ran.json["diagnostics"]) == (0, [])
     assert ran.json["counts"]["static"] == ran.json["counts"]["kernels"]
+
+
+def manifest_of(count, kernel):
+    lines = [
+        f'  - {{schema: "d::f{n}(Tensor x) -> Tensor", kernels: {{CPU: {kernel.format(n=n)}}}}}'
+        for n in range(count)
+    ]
+    return "\n".join(["version: 1", "operators:", *lines, ""])
+
+
+@pytest.mark.parametrize("options", [(), ("--static",)])
+def test_a_file_that_is_not_there_is_one_finding_for_all_that_name_it(c10, folder, options):
+    Path("registry.yaml").write_text(manifest_of(71, "gone.py:f{n}"))
+    (found,) = c10("validate", *options, "--format", "json").json["diagnostics"]
+    assert found["message"] == "kernel file `gone.py` does not exist (kernel of `d::f0`)"
+    places = "registry.yaml:4:58, registry.yaml:5:58, registry.yaml:6:58"
+    assert found["notes"] == [f"the same at 70 more places: {places}, and 67 more"]
+    shown = c10("validate", *options)
+    assert (shown.err.count("error["), shown.out.splitlines()[-1]) == (1, "1 finding")
+
+
+def test_a_module_that_is_not_installed_is_one_finding_for_all_files_that_import_it(c10, folder):
+    for n in range(45):
+        Path(f"k{n}.py").write_text("import no_such_module\ndef f(x):\n    return x\n")
+    Path("registry.yaml").write_text(manifest_of(45, "k{n}.py:f"))
+    (found,) = c10("validate", "--format", "json").json["diagnostics"]
+    assert "No module named 'no_such_module'" in found["message"]
+    assert found["notes"][0].startswith("the same at 44 more places: ")
+
+
+def test_of_thousands_of_findings_a_hundred_are_told_and_the_others_counted(c10, folder):
+    Path("registry.yaml").write_text(f"version: 1\noperators: [{','.join('1' * 8000)}]\n")
+    ran = c10("validate")
+    assert ran.err.count("error[C10E106]") == 100
+    assert "= note: 7900 more findings in `registry.yaml`" in ran.err
+    assert ran.out == "8000 findings\n"
+    assert max(map(len, ran.err.splitlines())) < 120
+    assert len(c10("validate", "--format", "json").out) < 120_000

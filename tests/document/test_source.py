@@ -163,6 +163,15 @@ def test_aliases_are_counted_as_if_written_out():
     assert parse_document("\n".join(lines[:10])).findings == []
 
 
+def test_values_are_counted_and_their_length_is_limited():
+    _, finding = the_fault(f"[{'1,' * source.MAX_VALUES}]")
+    assert (finding.code, finding.message) == ("C10E112", "more than 1,000,000 keys and values")
+    text = "x" * source.MAX_TEXT
+    assert parse_document(text).value == text
+    assert [d.code for d in parse_document(f"[{text}x, {text}]").findings] == ["C10E112"]
+    assert [d.code for d in parse_document(f"? {text}\n: 1\n").findings] == ["C10E112"]
+
+
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "MAX_BYTES", 2**20)
     path = tmp_path / "m.yaml"

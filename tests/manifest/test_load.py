@@ -1,3 +1,4 @@
+import difflib
 import gc
 import textwrap
 
@@ -345,3 +346,21 @@ def test_an_item_that_is_no_path_hides_no_other_include(tmp_path):
     result = load_manifest(write(tmp_path, "version: 1\ninclude: [1, '', a.yaml]\n"))
     assert [f.code for f in result.own] == ["C10E106", "C10E106"]
     assert [str(operator.name) for operator in result.manifest.operators] == ["c10::relu"]
+
+
+@pytest.mark.parametrize(
+    "field", ["dtypes: [{}]", "sweep: {{n: [{}]}}", "inputs: {{x: 'ones(2)', y{}: 1}}", "{}: 1"]
+)
+def test_names_are_compared_for_the_first_of_many_findings_only(tmp_path, monkeypatch, field):
+    compared, close = [], difflib.get_close_matches
+    monkeypatch.setattr(
+        difflib, "get_close_matches", lambda *given, **named: compared.append(given) or close(*given, **named)
+    )
+    many = (
+        ", ".join(f"k{n}" for n in range(3000))
+        if "[{}]" in field
+        else ": 1, ".join(f"k{n}" for n in range(3000))
+    )
+    text = RELU + f"    cases: [{{name: c, {field.format(many)}}}]\n"
+    assert len(load_manifest(write(tmp_path, text)).diagnostics) <= 100
+    assert len(compared) <= 500

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from c10cli.errors import Diagnostic, Span
+from c10cli.report import diagnostics
 from c10cli.report.diagnostics import render_diagnostic, render_diagnostics
 
 LINE = '  - schema: "c10::relu(Tensor self) -> Tensr"'
@@ -106,6 +107,14 @@ def test_a_long_line_is_cut_to_a_window_around_the_caret(place):
     assert len(shown) <= 106
     assert shown.startswith("...") == (place > 50)
     assert shown.endswith("...") == (place < 300)
+
+
+def test_of_a_very_long_line_only_what_is_near_the_place_is_looked_at(monkeypatch):
+    looked, cell = [], diagnostics._cell
+    monkeypatch.setattr(diagnostics, "_cell", lambda character: looked.append(character) or cell(character))
+    shown, caret = snippet("x" * 50_000 + "HERE!" + "y" * 50_000, 50_001, 50_006)
+    assert shown[caret.index("^") :].startswith("HERE!")
+    assert len(looked) < 1_000
 
 
 def test_control_and_direction_characters_are_spelt_out():
