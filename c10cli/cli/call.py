@@ -5,7 +5,11 @@ from __future__ import annotations
 import io
 import math
 import sys
+import traceback
 import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,8 +23,9 @@ from c10cli.cli.options import FILE, command as c10_command
 from c10cli.cli.session import Session, stdout_to_stderr, written
 from c10cli.describe import describe
 from c10cli.dispatch.kernel import OpKernel
-from c10cli.errors import Diagnostic, NoKernelError, ReportError, counted
+from c10cli.errors import C10Error, Diagnostic, KernelError, NoKernelError, ReportError, counted
 from c10cli.files import is_stream, write_atomic
+from c10cli.jobs.fork import run_copy
 from c10cli.manifest.link import LinkedOperator
 from c10cli.schema import types as schema_types
 from c10cli.schema.model import FunctionSchema
@@ -34,7 +39,9 @@ _JSON_ELEMENTS = 1000
 @click.option(
     "--save", type=FILE, metavar="FILE", help="Write the result: .npy, .npz for several, `-` to stdout."
 )
-def command(session: Session, call: OperatorCall, save: Path | None) -> int:
+@click.option("--traceback", "traced", is_flag=True, help="Show the traceback of what the kernel raised.")
+@click.option("--in-process", is_flag=True, help="Call it in this process, which a debugger can look into.")
+def command(session: Session, call: OperatorCall, save: Path | None, traced: bool, in_process: bool) -> int:
     """Call operator OP with ARGUMENTS and print what it returns.
 
     Arguments are bound by the schema: by position, or as --name VALUE; see
@@ -43,32 +50,97 @@ def command(session: Session, call: OperatorCall, save: Path | None) -> int:
     `-` for an .npy on standard input.
 
     Options of c10 may also follow OP, unless the operator has an argument of
-    that name.
+    that name.  On Linux the kernel runs in a process of its own, so that one
+    that crashes is told as that.
 
     Example: c10 call softmax 'randn(4, 8)' --dim -1 --save y.npy
     """
-    from c10cli.cli.shell_values import bind_values, place_values
-    from c10cli.verify.kernel_call import call_checked
+    from c10cli.cli.shell_values import bind_values
 
     schema = call.linked.decl.schema
     if save is not None:
         if session.is_json and save == STANDARD_OUTPUT:
             raise click.UsageError("--format json leaves no room for the array; name a file for --save")
         check_savable(save, schema)
-    arguments = place_values(call, bind_values(call))
-    # A kernel that prints must not spoil what the command prints.
-    with stdout_to_stderr():
-        kernel = _kernel(call, arguments)
-        returns = call_checked(schema, kernel.name, kernel, arguments)
+    do = partial(_outcome, call, bind_values(call), save, as_json=session.is_json)
+    try:
+        outcome = do() if in_process or _runs_threads() else _apart(session, call, do)
+    except C10Error as error:
+        if traced and "traceback" in error.facts:
+            session.tell(error.facts["traceback"])
+        raise
     if save is not None:  # first: where nothing can be printed, this is not lost
-        save_returns(save, schema, returns)
+        write_saved(save, outcome.saved)
     if session.is_json:
-        shown = [as_dict(r.name, value) for r, value in zip(schema.returns, returns, strict=True)]
-        session.echo_json("c10.call/1", name=str(schema.name), kernel=kernel.name, returns=shown)
+        name, returns = str(schema.name), outcome.returns
+        session.echo_json("c10.call/1", name=name, kernel=outcome.kernel, returns=returns)
     elif save != STANDARD_OUTPUT:
-        for declared, value in zip(schema.returns, returns, strict=True):
-            session.echo(as_text(declared.name, value))
+        for returned in outcome.returns:
+            session.echo(returned)
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a call gave, as plain data: its returns as text or for JSON, and as the bytes of a file."""
+
+    kernel: str
+    returns: list[Any]
+    saved: bytes
+
+
+def _outcome(call: OperatorCall, arguments: dict[str, Any], save: Path | None, *, as_json: bool) -> _Outcome:
+    """Call the kernel; an error has the traceback of its cause with it."""
+    from c10cli.cli.shell_values import place_values
+    from c10cli.verify.kernel_call import call_checked
+
+    schema, show = call.linked.decl.schema, as_dict if as_json else as_text
+    try:
+        placed = place_values(call, arguments)
+        # A kernel that prints must not spoil what the command prints.
+        with stdout_to_stderr():
+            kernel = _kernel(call, placed)
+            returns = call_checked(schema, kernel.name, kernel, placed)
+    except C10Error as error:
+        error.facts["traceback"] = _traceback_of(error)
+        raise
+    shown = [show(declared.name, value) for declared, value in zip(schema.returns, returns, strict=True)]
+    return _Outcome(kernel.name, shown, saved_bytes(save, schema, returns) if save else b"")
+
+
+def _traceback_of(error: BaseException) -> str:
+    """The traceback of what caused *error*, without the frames of ours that lead to the user's."""
+    while isinstance(error, C10Error) and error.__cause__ is not None:
+        error = error.__cause__
+    entry = error.__traceback__
+    while entry is not None and entry.tb_frame.f_globals.get("__name__", "").startswith(
+        ("c10cli.", "importlib")
+    ):
+        entry = entry.tb_next
+    return "".join(traceback.format_exception(type(error), error, entry)).removesuffix("\n")
+
+
+def _runs_threads() -> bool:
+    """Whether this process may run a library's threads, which a fork would lose; a command's does not."""
+    return not {"torch", "jax", "cupy", "numba"}.isdisjoint(sys.modules)
+
+
+def _apart(session: Session, call: OperatorCall, do: Callable[[], _Outcome]) -> _Outcome:
+    """What *do* gives in a process of its own.
+
+    Raises:
+        KernelError: C10E501, that process ended instead.
+    """
+    answer, variant = run_copy(do, aloud=True), call.variant_for(call.key or "CPU")
+    who = f"kernel `{variant.kernel.name}` of" if variant else "a kernel of"
+    who = f"{who} `{call.linked.decl.name}`"
+    if answer.left:
+        session.tell(f"{who} left running, and ended now: {', '.join(answer.left)}")
+    if answer.result is None:
+        todo = "run it with --in-process, under a debugger"
+        raise KernelError(Diagnostic("C10E501", f"{who} ended its process: {answer.reason}", help=todo))
+    outcome: _Outcome = answer.result
+    return outcome
 
 
 def _kernel(call: OperatorCall, arguments: dict[str, Any]) -> OpKernel:
@@ -162,13 +234,11 @@ def check_savable(path: Path, schema: FunctionSchema) -> None:
         raise ReportError(Diagnostic("C10E701", fact, help="make it, or name another"))
 
 
-def save_returns(path: Path, schema: FunctionSchema, returns: tuple[Any, ...]) -> None:
-    """Write tensors to *path*: an .npz for any number or else an .npy for one, whole or not at all.
-
-    A device, a FIFO or ``-``, standard output, takes one as .npy.
+def saved_bytes(path: Path, schema: FunctionSchema, returns: tuple[Any, ...]) -> bytes:
+    """What goes into *path*: an .npz for any number of tensors or else an .npy for one.
 
     Raises:
-        ReportError: C10E701.
+        ReportError: C10E701, it cannot hold them.
     """
     named = _named_arrays(schema, returns)
     is_archive = path.suffix == ".npz" and not is_stream(path)
@@ -180,12 +250,21 @@ def save_returns(path: Path, schema: FunctionSchema, returns: tuple[Any, ...]) -
         _write_archive(content, named) if is_archive else _write_array(content, *named.values())
     except ValueError as error:  # an array of Python objects
         raise ReportError(Diagnostic("C10E701", f"cannot write {path.name}: {error}")) from error
+    return content.getvalue()
+
+
+def write_saved(path: Path, content: bytes) -> None:
+    """Put *content* into *path*, whole or not at all: a file, a device, a FIFO, or standard output.
+
+    Raises:
+        ReportError: C10E701.
+    """
     if path != STANDARD_OUTPUT:
-        write_atomic(path, content.getvalue())
+        write_atomic(path, content)
         return
     with written(sys.stdout):
         sys.stdout.flush()
-        sys.stdout.buffer.write(content.getvalue())
+        sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
 
 

@@ -159,8 +159,6 @@ def _run(argv: Sequence[str] | None, session: Session) -> int:
         return BUG
 
 
-# What kernels raise for arguments that they cannot take.
-_ARGUMENT_ERRORS = (ValueError, TypeError, IndexError)
 # By how an error's code begins; the first that fits.
 _EXIT_CODES = {
     COULD_NOT: ("C10E101", "C10E304", "C10E403", "C10E411", "C10E603", "C10E607", "C10E7"),
@@ -171,7 +169,7 @@ _EXIT_CODES = {
 
 def exit_code_of(error: C10Error) -> int:
     """The exit code that an error ends a command with."""
-    if error.code == "C10E501" and isinstance(error.__cause__, _ARGUMENT_ERRORS):
+    if error.facts.get("refuses_arguments"):
         return WRONG_USE
     usual = WRONG_USE if isinstance(error, DispatchError) else FINDINGS
     return next((code for code, begins in _EXIT_CODES.items() if error.code.startswith(begins)), usual)

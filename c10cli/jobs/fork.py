@@ -67,7 +67,7 @@ class Answer:
         return replace(told, result=result, at=at)
 
 
-def run_copy(do: Callable[[], Any], *, memory_bytes: int | None = None) -> Answer:
+def run_copy(do: Callable[[], Any], *, memory_bytes: int | None = None, aloud: bool = False) -> Answer:
     """What *do* gives, which must bear pickling, in a fork of this process; without forks, in this one.
 
     What the fork prints is what it said.  This process becomes the parent of
@@ -75,6 +75,7 @@ def run_copy(do: Callable[[], Any], *, memory_bytes: int | None = None) -> Answe
 
     Args:
         memory_bytes: as of `run_items`.
+        aloud: let what it prints go to standard error as it comes, and not be kept.
 
     Raises:
         C10Error: what *do* raised.
@@ -83,7 +84,7 @@ def run_copy(do: Callable[[], Any], *, memory_bytes: int | None = None) -> Answe
         return Answer(do())
     adopt_orphans()
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as given, unwound_by_signals():
-        ended = in_fork(partial(_give, do, given), said, memory_bytes or usual_memory_bytes())
+        ended = in_fork(partial(_give, do, given), said, memory_bytes or usual_memory_bytes(), aloud=aloud)
         (result,) = pickle.load(given) if given.seek(0, os.SEEK_END) and not given.seek(0) else (None,)
     if isinstance(result, C10Error):
         raise result
@@ -120,12 +121,20 @@ def leave_after(do: Callable[[], None]) -> NoReturn:
     os._exit(code)
 
 
-def in_fork(do: Callable[[], None], said: IO[bytes], memory_bytes: int, parent: int | None = None) -> Answer:
+def in_fork(
+    do: Callable[[], None],
+    said: IO[bytes],
+    memory_bytes: int,
+    parent: int | None = None,
+    *,
+    aloud: bool = False,
+) -> Answer:
     """How a fork of this process ended that did *do*, within a limit of memory.
 
     Args:
         said: gets what it prints.
         parent: the descriptor of the parent's pipe, at whose end this process leaves.
+        aloud: see `run_copy`.
     """
     said.seek(0)
     said.truncate()
@@ -141,8 +150,8 @@ def in_fork(do: Callable[[], None], said: IO[bytes], memory_bytes: int, parent: 
         offer_memory()
         if parent is not None:
             os.close(parent)
-        os.dup2(said.fileno(), 1)
-        os.dup2(said.fileno(), 2)
+        for number in (1, 2):
+            os.dup2(2 if aloud else said.fileno(), number)
         leave_after(do)
     try:
         too_much = _watch(child, said, memory_bytes, parent)

@@ -6,10 +6,12 @@ or of an earlier call.
 
 from __future__ import annotations
 
+import dis
 import itertools
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import TracebackType
 from typing import Any
 
 from c10cli.arrays.library import library_of, load_library
@@ -76,9 +78,29 @@ def as_kernel_error(
         ]
         return KernelError(*named, **{**error.facts, "kernel": kernel})
     told = checked.kernel_raised(schema, kernel, error, [arguments[a.name] for a in schema.arguments])
-    frame, line = [*traceback.walk_tb(error.__traceback__)][-1]
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
     raised = told.with_notes(f"raised at {frame.f_code.co_filename}:{line}")
-    return KernelError(raised, operator=str(schema.name), kernel=kernel)
+    refuses = isinstance(error, _REFUSALS) or _is_refusal_of_torch(error, arguments)
+    return KernelError(raised, operator=str(schema.name), kernel=kernel, refuses_arguments=refuses)
+
+
+# What kernels raise for arguments that they cannot take.
+_REFUSALS = (ValueError, TypeError, IndexError)
+
+
+def _is_refusal_of_torch(error: BaseException, arguments: Arguments) -> bool:
+    """Whether it is the plain RuntimeError of torch's own checks, and not one that Python code raises."""
+    libraries = {library_of(tensor) for value in arguments.values() for tensor in tensors_of(value)}
+    if type(error) is not RuntimeError or "torch" not in libraries:
+        return False
+    *_, last = _entries(error.__traceback__)
+    return last.tb_frame.f_code.co_code[last.tb_lasti] != dis.opmap["RAISE_VARARGS"]
+
+
+def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next
 
 
 def check_results(

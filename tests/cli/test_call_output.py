@@ -11,9 +11,13 @@ import click
 import numpy as np
 import pytest
 
-from c10cli.cli.call import as_dict, as_text, check_savable, save_returns
+from c10cli.cli.call import as_dict, as_text, check_savable, saved_bytes, write_saved
 from c10cli.errors import ReportError
 from c10cli.schema.parser import parse_schema
+
+
+def save_returns(path, schema, returns):
+    write_saved(path, saved_bytes(path, schema, returns))
 
 
 @pytest.mark.parametrize(
