@@ -6,8 +6,11 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,8 +24,22 @@ from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelEntry, Kerne
 from c10cli.dispatch.names import select_name
 from c10cli.dispatch.operator import OperatorHandle, Unique
 from c10cli.errors import counted
-from c10cli.schema.model import FunctionSchema, OperatorName
+from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
+
+# A change, or what undoes one, that runs no Python code: Note [Ctrl-C].
+Step = Callable[[], object]
+_call = methodcaller("__call__")
+
+
+def _carry_out(steps: Iterable[Step]) -> None:
+    """All *steps*, in one call of C.
+
+    Note [Ctrl-C]: it comes between two steps of Python, and so before all of these or after;
+    what several of them leave is never half.
+    """
+    with OperatorHandle.publishing:
+        deque(map(_call, steps), 0)
 
 
 class Dispatcher(Unique):
@@ -55,8 +72,8 @@ class Dispatcher(Unique):
     def __init__(self, *, checked: bool = False) -> None:
         self.checked = checked
         self.writing = threading.RLock()
-        self._operators: dict[OperatorName, OperatorHandle] = {}
-        self._undo: list[Callable[[], object]] | None = None
+        self._operators: dict[str, OperatorHandle] = {}  # of texts, which C can compare
+        self._undo: list[Step] | None = None
         with _listing:
             _dispatchers.add(self)
 
@@ -82,12 +99,13 @@ class Dispatcher(Unique):
         if not isinstance(schema, FunctionSchema):
             schema = parse_schema(schema)
         handle = OperatorHandle(schema, site or caller_site(), self)
+        name = str(schema.name)
         with self.writing:
-            existing = self._operators.get(schema.name)
+            existing = self._operators.get(name)
             if existing is not None:
                 raise refusals.defined_twice(existing, handle)
-            self._operators[schema.name] = handle
-            self.on_rollback(lambda: self._remove(handle, "the end of a failed transaction"))
+            undo = self._removal(handle, "the end of a failed transaction")
+            self._change([partial(self._operators.__setitem__, name, handle)], undo)
         return handle
 
     def deregister_schema(self, op: OperatorHandle | str) -> None:
@@ -103,8 +121,8 @@ class Dispatcher(Unique):
             table = op.table()
             if table.registrations:
                 raise refusals.kernels_alive(op, table)
-            self._remove(op, site)
-            self.on_rollback(lambda: self._restore(op, table))
+            restore = partial(self._operators.__setitem__, str(op.name), op)
+            self._change(self._removal(op, site), [restore, op.publication(table.renewed())])
 
     def register_kernel(
         self,
@@ -139,7 +157,6 @@ class Dispatcher(Unique):
             if present and not override:
                 raise refusals.registered_twice(op, present[-1], entry)
             self._publish(op, key, (*present, entry))
-            self.on_rollback(lambda: self.remove_entry(op, entry))
         return KernelRegistrar(self, op, entry)
 
     def deregister_kernel(self, op: OperatorHandle | str, dispatch_key: DispatchKey | str) -> None:
@@ -177,7 +194,7 @@ class Dispatcher(Unique):
         if not isinstance(name, str):
             raise refusals.wrong_argument("find(...)", "the name of an operator", name)
         operators = self._operators.copy()  # no name may go between the two steps
-        return operators[select_name(name, list(operators))]
+        return operators[str(select_name(name, [op.name for op in operators.values()]))]
 
     def operators(self) -> list[OperatorHandle]:
         """All operators, by name."""
@@ -190,19 +207,28 @@ class Dispatcher(Unique):
         Writers of other threads wait until the body ends.
         """
         with self.writing:
-            outer, self._undo = self._undo, []
-            try:
-                yield self
-            except BaseException:
-                undo, self._undo = self._undo, None
-                for step in reversed(undo):
-                    step()
-                raise
+            undo, outer = self._undo, self._undo
+            mark: Step = partial(bool)  # which does nothing: it tells where this one begins
+            if undo is None:
+                undo = [mark, partial(setattr, self, "_undo", None)]
             else:
-                if outer is not None:
-                    outer.extend(self._undo)
-            finally:
-                self._undo = outer
+                undo.append(mark)
+            # Made before it is needed: once it is called, it ends.
+            roll_back: Step = partial(deque, map(_call, iter(undo.pop, mark)), 0)
+            try:
+                try:
+                    self._undo = undo
+                    yield self
+                    self._undo = outer
+                    undo = []
+                finally:
+                    with OperatorHandle.publishing:
+                        if mark in undo:
+                            roll_back()
+            finally:  # where Ctrl-C came before it was called
+                with OperatorHandle.publishing:
+                    if mark in undo:
+                        roll_back()
 
     def refresh(self) -> None:
         """Forget what the tables learned about tensor types.
@@ -223,10 +249,7 @@ class Dispatcher(Unique):
             self.writing.release()
         else:
             self.writing = threading.RLock()
-            undo, self._undo = self._undo or [], None
-            for step in reversed(undo):
-                step()
-        self.refresh()  # it may have been between the two steps of a publication
+            _carry_out(reversed(self._undo or []))
 
     def remove_entry(self, op: OperatorHandle, entry: KernelEntry) -> None:
         """Remove *entry*, wherever in an override stack it is, if it still is there; for registrars."""
@@ -236,7 +259,6 @@ class Dispatcher(Unique):
             left = tuple(e for e in present if e is not entry)
             if len(left) < len(present):
                 self._publish(op, key, left)
-                self.on_rollback(lambda: self._publish(op, key, present))
 
     def _owned(self, op: OperatorHandle | str) -> OperatorHandle:
         if isinstance(op, str):
@@ -244,32 +266,35 @@ class Dispatcher(Unique):
         if not isinstance(op, OperatorHandle):
             raise refusals.wrong_argument("a dispatcher", "an operator handle or a name", op)
         op.table()
-        if self._operators.get(op.name) is not op:
+        if self._operators.get(str(op.name)) is not op:
             raise refusals.foreign_operator(op)
         return op
 
     def _publish(self, op: OperatorHandle, key: DispatchKey, entries: tuple[KernelEntry, ...]) -> None:
-        registrations = {k: e for k, e in op.table().registrations.items() if k is not key}
+        before = op.table()
+        registrations = {k: e for k, e in before.registrations.items() if k is not key}
         if entries:
             registrations[key] = entries
-        op.publish(DispatchTable(op.calling, registrations))
+        after = DispatchTable(op.calling, registrations)
+        self._change([op.publication(after)], [op.publication(before.renewed())])
 
-    def _remove(self, op: OperatorHandle, site: str) -> None:
-        del self._operators[op.name]
-        op.publish(DispatchTable(op.calling, {}, deregistered_at=site))
+    def _removal(self, op: OperatorHandle, site: str) -> list[Step]:
+        gone = DispatchTable(op.calling, {}, deregistered_at=site)
+        return [partial(self._operators.pop, str(op.name), None), op.publication(gone)]
 
-    def _restore(self, op: OperatorHandle, table: DispatchTable) -> None:
-        self._operators[op.name] = op
-        op.publish(table.renewed())
+    def _change(self, steps: list[Step], undo: list[Step]) -> None:
+        """Do *steps*; *undo* is noted first, for Ctrl-C may come between."""
+        self.on_rollback(*undo)
+        _carry_out(steps)
 
     def __repr__(self) -> str:
         checked = "checked " if self.checked else ""
         return f"<{checked}Dispatcher of {counted(len(self._operators), 'operator')}>"
 
-    def on_rollback(self, step: Callable[[], object]) -> None:
-        """Do *step* if the transaction that is open now fails; for those who hold the lock `writing`."""
+    def on_rollback(self, *steps: Step) -> None:
+        """Do *steps* if the transaction that is open now fails; for those who hold the lock `writing`."""
         if self._undo is not None:
-            self._undo.append(step)
+            self._undo.extend(steps)
 
 
 class KernelRegistrar(Unique):

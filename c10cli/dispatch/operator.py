@@ -6,7 +6,8 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, TypeVar
+from types import FunctionType
+from typing import Any, ClassVar, NoReturn, TypeVar, cast
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.tensor_types import is_tensor
@@ -67,13 +68,13 @@ class OperatorHandle(Unique):
         dispatcher: the `Dispatcher` that made it.
     """
 
-    __slots__ = ("__weakref__", "_swap", "_table", "call", "calling", "dispatcher", "name", "schema", "site")
+    __slots__ = ("__weakref__", "_globals", "call", "calling", "dispatcher", "name", "schema", "site")
 
     call: Callable[..., Any]
     __signature__ = SchemaSays(lambda op: inspect.signature(op.call))
 
-    # Held for the two steps of a publication, by whoever makes one, and no
-    # other lock is taken meanwhile; reentrant for finalizers that register.
+    # Held from when a table is read to when the one that replaces it is published, and
+    # no other lock is taken meanwhile; reentrant for finalizers that register.
     publishing: ClassVar[threading.RLock] = threading.RLock()
 
     def __init__(self, schema: FunctionSchema, site: str, dispatcher: Any) -> None:
@@ -81,8 +82,10 @@ class OperatorHandle(Unique):
         self.name: OperatorName = schema.name
         self.site = site
         self.calling = Calling(schema)
-        self._table = DispatchTable(self.calling, {})
-        self.call, self._swap = self.calling.generate(self._table.by_type, type, self._slow_call)
+        table = DispatchTable(self.calling, {})
+        self.call, _ = self.calling.generate(table.by_type, type, self._slow_call)
+        self._globals = cast(FunctionType, self.call).__globals__
+        self.publish(table)
         if dispatcher.checked:
             self.call = self._checked_call(self.call)
 
@@ -166,7 +169,7 @@ class OperatorHandle(Unique):
     @property
     def is_live(self) -> bool:
         """False once the operator is deregistered."""
-        return not self._table.deregistered_at
+        return not self._globals["c10_snapshot"].deregistered_at
 
     def table(self) -> DispatchTable:
         """The dispatch table in use.
@@ -174,7 +177,7 @@ class OperatorHandle(Unique):
         Raises:
             StaleHandleError: C10E306, the operator is deregistered.
         """
-        table = self._table
+        table: DispatchTable = self._globals["c10_snapshot"]
         site = table.deregistered_at
         if not site:
             return table
@@ -183,10 +186,14 @@ class OperatorHandle(Unique):
         raise StaleHandleError(finding, operator=str(self.name), site=site)
 
     def publish(self, table: DispatchTable) -> None:
-        """Make *table* the one in use; for the dispatcher, under its lock."""
+        """Make *table* the one in use."""
         with self.publishing:
-            self._table = table
-            self._swap(table.by_type)
+            self.publication(table)()
+
+    def publication(self, table: DispatchTable) -> Callable[[], object]:
+        """What makes *table* the one in use, in one step of C that no signal and no reader comes into."""
+        # In this order: the table that goes keeps what calls have learned until both are replaced.
+        return functools.partial(self._globals.update, c10_table=table.by_type, c10_snapshot=table)
 
     def forget(self) -> None:
         """Go on with a table of the same kernels that has learned nothing of tensor types.
@@ -194,7 +201,7 @@ class OperatorHandle(Unique):
         A lookup that began before writes what it learns to the table it began with.
         """
         with self.publishing:
-            self.publish(self._table.renewed())
+            self.publish(self._globals["c10_snapshot"].renewed())
 
     def __repr__(self) -> str:
         state = "" if self.is_live else " (deregistered)"

@@ -28,23 +28,18 @@ def define_op_schema(text: str, dispatcher: Dispatcher | None = None) -> Operato
 
     In a transaction that fails, that use did not happen.
     """
-    handle: OperatorHandle | None = None
+    made: dict[str, OperatorHandle] = {}
     site = caller_site()
 
-    def forget() -> None:
-        nonlocal handle
-        handle = None
-
     def op() -> OperatorHandle:
-        nonlocal handle
-        found = handle
+        found = made.get(text)
         if found is None:
             home = dispatcher or Dispatcher.singleton()
-            with home.writing:  # not a lock of its own, which a forked child could find held
-                found = handle
+            with home.transaction():  # whose lock is not its own, which a forked child could find held
+                found = made.get(text)
                 if found is None:
-                    found = handle = home.register_schema(text, site=site)
-                    home.on_rollback(forget)
+                    home.on_rollback(made.clear)
+                    found = made[text] = home.register_schema(text, site=site)
         return found
 
     return op

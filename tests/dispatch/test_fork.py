@@ -93,9 +93,10 @@ def test_what_an_open_transaction_of_the_parent_did_is_undone_in_the_child(dispa
     def hold(inside, done):
         with dispatcher.transaction():
             dispatcher.register_kernel(op, "CUDA", lambda x: 2)
-            dispatcher.register_kernel(op, "CPU", lambda x: 3, override=True)
-            inside.set()
-            done.wait(PATIENCE_S)
+            with dispatcher.transaction():
+                dispatcher.register_kernel(op, "CPU", lambda x: 3, override=True)
+                inside.set()
+                done.wait(PATIENCE_S)
 
     busy(hold)
     assert op.call(tensor()) == 3
@@ -118,21 +119,3 @@ def test_the_singleton_and_its_lock_are_usable_in_a_child(x, in_fork, busy):
 
     busy(hold)
     assert in_fork(lambda: register_and_call(Dispatcher.singleton(), x)) == 5
-
-
-def test_a_table_that_was_being_published_is_whole_in_the_child(dispatcher, x, in_fork):
-    op = dispatcher.register_schema("t::f(Tensor x) -> int")
-    registrar = dispatcher.register_kernel(op, "CPU", lambda x: 1)
-    assert op.call(x) == 1
-    old = op.table()
-    registrar.close()
-    op._swap(old.by_type)  # as between the two steps of closing
-    assert op.call(x) == 1
-
-    def call():
-        with pytest.raises(NotImplementedError):
-            op.call(x)
-        return "no kernel"
-
-    assert in_fork(call) == "no kernel"
-    op.publish(op.table().renewed())
