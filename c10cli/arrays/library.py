@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from c10cli.arrays.keys import KEY_OF_DEVICE, DispatchKey
 from c10cli.errors import ArgumentError, Diagnostic
@@ -39,6 +39,19 @@ class Row:
     roots: tuple[str, ...]
     makes: tuple[str, ...]
     usual_for: tuple[str, ...] = ()
+
+
+class Shortcut(NamedTuple):
+    """A test that is cheap, and true of most tensors of a type; written into the calls of operators.
+
+    Args:
+        key: of the tensors that pass it.
+        test: an expression over ``{tensor}`` and, as ``{0}`` and so on, what is *held*.
+    """
+
+    key: DispatchKey
+    test: str
+    held: tuple[object, ...]
 
 
 TABLE: Final[dict[str, Row]] = {
@@ -70,6 +83,10 @@ class Library:
 
     def __init__(self, name: str, tensor_types: Mapping[str, Resolution]) -> None:
         self.name, self.tensor_types = name, tensor_types
+
+    def shortcuts(self, key_of: Callable[[Any], DispatchKey]) -> tuple[Shortcut, ...]:
+        """Tests that spare a call the function *key_of* of its tensor, the likeliest last."""
+        return ()
 
     def reason_against(self, key: DispatchKey) -> tuple[str, str]:
         """Why it is not to make tensors of *key* here, and what to do about that; empty where it can."""
@@ -132,8 +149,18 @@ def _find_type(value_type: type) -> tuple[Library, Resolution | None]:
     return _UNKNOWN, _dlpack_key if hasattr(value_type, "__dlpack_device__") else None
 
 
-# Whose tensors the values of a type are, and their key; None where they are no tensors.
-find_type: Final[Callable[[type], tuple[Library, Resolution | None]]] = lru_cache(maxsize=256)(_find_type)
+_find_type_once = lru_cache(maxsize=256)(_find_type)
+
+
+def find_type(value_type: type) -> tuple[Library, Resolution | None]:
+    """Whose tensors the values of *value_type* are, and their key; None where they are no tensors."""
+    return (_find_type_once if is_told_apart(value_type) else _find_type)(value_type)
+
+
+def is_told_apart(value_type: type) -> bool:
+    """Whether a dict tells *value_type* from all others: its metaclass compares as `type` does."""
+    kind = type(value_type)
+    return kind is type or (kind.__eq__ is type.__eq__ and kind.__hash__ is type.__hash__)
 
 
 def library_for(tensor: object) -> Library:

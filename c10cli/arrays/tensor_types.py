@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey, unknown_key
-from c10cli.arrays.library import Resolution, find_type
+from c10cli.arrays.library import Resolution, find_type, is_told_apart
 from c10cli.describe import callable_name, describe
 from c10cli.errors import ArgumentError, Diagnostic, DispatchError, RegistrationError
 
-_taught: dict[type, Resolution] = {}
+# By identity, which no metaclass can change.
+_taught: dict[int, tuple[type, Resolution]] = {}
 _listeners: list[Callable[[], None]] = []
 # Replaced, not cleared, when a type is taught: what is being resolved just
 # then goes into the old one.
@@ -48,7 +49,8 @@ def register_tensor_type(
     elif not callable(key):
         raise _cannot_teach(f"{key!r} is neither a dispatch key nor a function", "pass a key such as `CPU`")
     global _resolved
-    _taught[tensor_type] = key if isinstance(key, DispatchKey) else _checked(tensor_type, key)
+    resolution = key if isinstance(key, DispatchKey) else _checked(tensor_type, key)
+    _taught[id(tensor_type)] = tensor_type, resolution
     _resolved = {}
     for listener in _listeners:
         listener()
@@ -66,20 +68,21 @@ def on_change(listener: Callable[[], None]) -> None:
 def resolve_type(tensor_type: type) -> Resolution | None:
     """The key of *tensor_type*, a function of the value, or None for no tensor."""
     resolved = _resolved
-    try:
+    if is_told_apart(tensor_type) and tensor_type in resolved:
         return resolved[tensor_type]
-    except KeyError:
-        taught = next((base for base in tensor_type.__mro__ if base in _taught), None)
-        resolution = find_type(tensor_type)[1] if taught is None else _taught[taught]
-        remember(resolved, tensor_type, resolution)
-        return resolution
+    taught = next((_taught[id(base)] for base in tensor_type.__mro__ if id(base) in _taught), None)
+    resolution = find_type(tensor_type)[1] if taught is None else taught[1]
+    remember(resolved, tensor_type, resolution)
+    return resolution
 
 
-def remember(memory: dict[Any, Any], key: object, value: object) -> None:
-    """Note *value* under *key*; only so many, so that types made by the thousand are not kept."""
+def remember(memory: dict[Any, Any], tensor_type: type, value: object) -> None:
+    """Note *value* under *tensor_type*; only so many, so that types made by the thousand are not kept."""
+    if not is_told_apart(tensor_type):
+        return
     if len(memory) >= _MOST_REMEMBERED:
         memory.clear()
-    memory[key] = value
+    memory[tensor_type] = value
 
 
 def key_of(value: object) -> DispatchKey | None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.library import Library, key_of_device, sparse_key
+from c10cli.arrays.library import Library, Shortcut, key_of_device, sparse_key
 from c10cli.errors import ArgumentError, Diagnostic
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.types import LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
@@ -23,7 +23,7 @@ def _key(value: Any) -> DispatchKey:
     if value.is_cpu:
         key = DispatchKey.CPU
     elif value.is_cuda:  # which a ROCm build says, too
-        key = DispatchKey.HIP if sys.modules["torch"].version.hip else DispatchKey.CUDA
+        key = _cuda_key()
     else:
         key = key_of_device(value, value.device.type)
     if value.layout is sys.modules["torch"].strided:
@@ -32,7 +32,20 @@ def _key(value: Any) -> DispatchKey:
     return sparse_key(value, key) if "sparse" in str(value.layout) else key
 
 
+def _cuda_key() -> DispatchKey:
+    return DispatchKey.HIP if sys.modules["torch"].version.hip else DispatchKey.CUDA
+
+
 class _Torch(Library):
+    def shortcuts(self, key_of: Callable[[Any], DispatchKey]) -> tuple[Shortcut, ...]:
+        if key_of is not _key:
+            return ()
+        strided = sys.modules["torch"].strided
+        return (
+            Shortcut(_cuda_key(), "{tensor}.is_cuda and {tensor}.layout is {0}", (strided,)),
+            Shortcut(DispatchKey.CPU, "{tensor}.is_cpu and {tensor}.layout is {0}", (strided,)),
+        )
+
     def make(self, array: Any, key: DispatchKey) -> Any:
         tensor = _on_the_cpu(array)
         if key is DispatchKey.CUDA:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from c10cli.describe import describe
-from c10cli.dispatch.generated import Function, SwapTable, fresh, generate_apply, generate_call
+from c10cli.dispatch.generated import DIRECT, Function, by_type, fresh, generate_apply, generate_call
 from c10cli.errors import (
     ArgumentError,
     C10Error,
@@ -122,7 +122,7 @@ class Calling:
         self._dispatch = dispatch_arguments(schema)
         first = self.dispatch_arguments()[0]
         self._plain = schema_types.is_tensor(first.type)
-        self._lists = tuple(schema_types.is_tensor_list(a.type) for a in self.dispatch_arguments())
+        self.in_list = tuple(schema_types.is_tensor_list(a.type) for a in self.dispatch_arguments())
         # Where the one that decides is among the positional arguments of a call.
         positional = self._plain and not first.kwarg_only
         self._position = self._dispatch[0] if positional else None
@@ -134,21 +134,22 @@ class Calling:
         """The arguments that may decide, in the order in which they are asked."""
         return [self.schema.arguments[index] for index in self._dispatch]
 
-    def generate(
-        self, table: Mapping[Any, Function], key_of: Function | None, slow: Function
-    ) -> tuple[Function, SwapTable]:
-        """A function with the operator's signature, defaults filled, returns as the schema says.
+    def new_table(self, at: int) -> dict[type, Any]:
+        """Where functions are learned by the type of deciding argument *at*: by that of its first element."""
+        learned: dict[type, Function] = {}
+        return {list: learned, tuple: learned} if self.in_list[at] else learned
 
-        And the function that gives it another *table*; see `generate_call`.
-        """
-        names = ", ".join(argument.name for argument in self.dispatch_arguments())
-        tensor = names if self._plain else f"c10_first({names})"
-        helpers = {
-            "c10_first": self.first_tensor,
-            "c10_slow_returns": self.slow_returns,
-            "c10_slow_call": self._slow_call,
-        }
-        return generate_call(self.schema, tensor, helpers, table, key_of, slow)
+    def generate(self, table: Mapping[type, Any], slow: Function) -> Function:
+        """The operator's call, which finds kernels in *table*, a `new_table` for the first one to decide."""
+        choice = by_type(table, self.dispatch_arguments()[0].name, self.in_list[0])
+        return generate_call(self.schema, choice, slow, self._helpers())
+
+    def generate_direct(self, function: Function) -> Function:
+        """*function*, in schema form, with the operator's signature, returns as the schema says."""
+        return generate_call(self.schema, DIRECT, function, self._helpers())
+
+    def _helpers(self) -> dict[str, Function]:
+        return {"c10_slow_returns": self.slow_returns, "c10_slow_call": self._slow_call}
 
     def unboxed(self, function: Function, get_cache: Callable[[], object], name: str) -> Function:
         """A boxed kernel as a function in schema form.
@@ -209,7 +210,11 @@ class Calling:
         """The tensor that decides, of a call with *args* and *kwargs*."""
         if self._position is not None and self._position < len(args):
             return args[self._position]
-        return self._deciding([self._argument_value(i, args, kwargs) for i in self._dispatch])
+        return self._deciding(self.deciding_values(args, kwargs))
+
+    def deciding_values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The values of `dispatch_arguments` in a call with *args* and *kwargs*."""
+        return [self._argument_value(i, args, kwargs) for i in self._dispatch]
 
     def _argument_value(self, index: int, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         argument = self.schema.arguments[index]
@@ -231,22 +236,14 @@ class Calling:
     def _deciding(self, values: Sequence[Any]) -> Any:
         if self._plain:
             return values[0]
-        tensor = self.first_tensor(*values)
+        tensor = self._first_tensor(values)
         if tensor is None:
             raise self._no_tensor(values)
         return tensor
 
-    def first_tensor(self, *values: Any) -> Any:
-        """The first tensor in tensor lists and optional tensors.
-
-        None where there is none, or a list argument is no list; `key_tensor`
-        says which.  It is part of the fast path, so it does not itself.
-        """
-        first = values[0]
-        # A plain list whose first element is there, as nearly all are: a fourth of what the rest costs.
-        if type(first) is list and first and first[0] is not None and self._lists[0]:
-            return first[0]
-        for in_list, value in zip(self._lists, values, strict=True):
+    def _first_tensor(self, values: Sequence[Any]) -> Any:
+        """The first tensor in tensor lists and optional tensors; None also where a list is none."""
+        for in_list, value in zip(self.in_list, values, strict=True):
             if value is None:
                 continue
             if not in_list:
@@ -261,7 +258,7 @@ class Calling:
     def _no_tensor(self, values: Sequence[Any]) -> ArgumentError:
         """The error for a call in which none of the *values* that could decide is a tensor."""
         name, arguments = self.schema.name, self.dispatch_arguments()
-        for argument, in_list, value in zip(arguments, self._lists, values, strict=True):
+        for argument, in_list, value in zip(arguments, self.in_list, values, strict=True):
             if in_list and value is not None and not is_sequence(value):
                 what, todo = f"argument `{argument.name}`", "pass a list of tensors"
                 fact = f"{what} of `{name}` must be {argument.type}, not {describe(value)}"
@@ -313,18 +310,10 @@ class Calling:
             schema.bind(args, kwargs)  # looks at the names first, and says what is wrong
         return values
 
-    def _slow_call(
-        self,
-        table: Mapping[Any, Function],
-        key_of: Function | None,
-        slow: Function,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def _slow_call(self, slow: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a generated function does, for the rare schema that Python can have none for."""
         values = self.slow_bind(args, kwargs)
-        function = slow if key_of is None else table.get(key_of(self.key_tensor_of(values)), slow)
-        result = function(*values) if self._apply is None else self._apply(function, *values)
+        result = slow(*values) if self._apply is None else self._apply(slow, *values)
         return result if self._outputs == 1 else self.slow_returns(result)
 
 

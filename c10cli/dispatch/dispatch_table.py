@@ -9,13 +9,15 @@ bring a dead kernel back.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import is_told_apart, library_for
 from c10cli.arrays.tensor_types import key_of, remember, resolve_type
 from c10cli.describe import describe
 from c10cli.dispatch.calling import Calling, call_error
-from c10cli.dispatch.generated import Function
+from c10cli.dispatch.generated import Function, by_type, by_value, generate_router, has_python_signature
 from c10cli.dispatch.kernel import KernelEntry
 from c10cli.errors import NoKernelError
 
@@ -29,7 +31,7 @@ class DispatchTable:
         deregistered_at: where the operator was deregistered; empty while it is there.
     """
 
-    __slots__ = ("_entries", "by_key", "by_type", "calling", "deregistered_at", "registrations")
+    __slots__ = ("_entries", "by_key", "calling", "deregistered_at", "registrations", "tables")
 
     def __init__(
         self,
@@ -40,7 +42,8 @@ class DispatchTable:
         self.calling = calling
         self.registrations = registrations
         self.deregistered_at = deregistered_at
-        self.by_type: dict[type, Function] = {}
+        # What calls have learned: a table for each argument that may decide.
+        self.tables = [calling.new_table(at) for at in range(len(calling.in_list))]
         self.by_key: dict[DispatchKey, Function] = {}
         self._entries: dict[type, KernelEntry] = {}  # of types that have one key
 
@@ -73,7 +76,8 @@ class DispatchTable:
             ArgumentError: C10E408, *tensor* is no known tensor.
             NoKernelError: C10E403.
         """
-        return self._entries.get(type(tensor)) or self._slow_entry_for(tensor)
+        kind = type(tensor)
+        return (is_told_apart(kind) and self._entries.get(kind)) or self._slow_entry_for(tensor)
 
     def _slow_entry_for(self, tensor: object) -> KernelEntry:
         key = key_of(tensor)
@@ -88,20 +92,40 @@ class DispatchTable:
         return entry
 
     def slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call what serves the arguments' tensor type, and remember it for the next call."""
+        """Call what serves the arguments, and remember it for the next call with tensors of such a type."""
         tensor = self.calling.key_tensor(args, kwargs)
-        resolution = resolve_type(type(tensor))
-        if resolution is None or isinstance(resolution, DispatchKey):
-            function = self.function_of(self.entry_for(tensor))
-        else:
-            function = self.calling.generate(self.by_key, resolution, self._slow_call_by_key)[0]
-        remember(self.by_type, type(tensor), function)
+        function = self.function_of(self.entry_for(tensor))
+        if has_python_signature(self.calling.schema):
+            self._learn(self.calling.deciding_values(args, kwargs), tensor, function)
         return function(*args, **kwargs)
 
-    def _slow_call_by_key(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The same for tensors whose type leaves the key open."""
-        entry = self.entry_for(self.calling.key_tensor(args, kwargs))
-        return self.function_of(entry)(*args, **kwargs)
+    def _learn(self, values: list[Any], tensor: object, function: Function) -> None:
+        """Note, where calls look, that *function* serves *tensor*, the first one among *values*.
+
+        Not where a list is of a type of its own, or has None before the tensor.
+        """
+        calling = self.calling
+        names = [argument.name for argument in calling.dispatch_arguments()]
+        for at, (table, value) in enumerate(zip(self.tables, values, strict=True)):
+            if calling.in_list[at]:
+                if (type(value) is list or type(value) is tuple) and value and value[0] is tensor:
+                    route = self._route(tensor, f"{names[at]}[0]", function)
+                    remember(table[type(value)], type(tensor), route)
+                return
+            if value is not None:
+                remember(table, type(tensor), self._route(tensor, names[at], function))
+                return
+            choice = by_type(self.tables[at + 1], names[at + 1], calling.in_list[at + 1])
+            remember(table, NoneType, generate_router(calling.schema, choice, self.slow_call))
+
+    def _route(self, tensor: object, name: str, function: Function) -> Function:
+        """*function*, or a router for tensors, called *name*, of a type that leaves the key open."""
+        key_of = resolve_type(type(tensor))
+        if key_of is None or isinstance(key_of, DispatchKey):
+            return function
+        shortcuts = library_for(tensor).shortcuts(key_of)
+        choice = by_value(name, shortcuts, key_of, self.by_key, self.slow_call)
+        return generate_router(self.calling.schema, choice, self.slow_call)
 
     def function_of(self, entry: KernelEntry) -> Function:
         """The kernel of *entry*, in schema form; it is bound (and, from a manifest, imported) here."""

@@ -273,7 +273,7 @@ class OpKernel:
         if self._unboxed is None:
             caller, calling = self._caller, self._calling
             fits = has_schema_signature(calling.schema, caller)
-            self._unboxed = caller if fits else calling.generate({}, None, caller)[0]
+            self._unboxed = caller if fits else calling.generate_direct(caller)
         return self._unboxed
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

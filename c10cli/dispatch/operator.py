@@ -83,7 +83,7 @@ class OperatorHandle(Unique):
         self.site = site
         self.calling = Calling(schema)
         table = DispatchTable(self.calling, {})
-        self.call, _ = self.calling.generate(table.by_type, type, self._slow_call)
+        self.call = self.calling.generate(table.tables[0], self._slow_call)
         self._globals = cast(FunctionType, self.call).__globals__
         self.publish(table)
         if dispatcher.checked:
@@ -193,7 +193,7 @@ class OperatorHandle(Unique):
     def publication(self, table: DispatchTable) -> Callable[[], object]:
         """What makes *table* the one in use, in one step of C that no signal and no reader comes into."""
         # In this order: the table that goes keeps what calls have learned until both are replaced.
-        return functools.partial(self._globals.update, c10_table=table.by_type, c10_snapshot=table)
+        return functools.partial(self._globals.update, c10_table=table.tables[0], c10_snapshot=table)
 
     def forget(self) -> None:
         """Go on with a table of the same kernels that has learned nothing of tensor types.

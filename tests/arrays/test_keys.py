@@ -101,7 +101,9 @@ def test_one_row_tells_all_that_is_to_be_known_of_a_key(monkeypatch):
     key = DispatchKey.register("TestRowNPU", devices=("testnpu", 77))
     sparse = DispatchKey.register("TestRowSparseNPU", sparse_of="TestRowNPU")
     strided, device = object(), SimpleNamespace(type="testnpu")
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(strided=strided))
+    monkeypatch.setitem(
+        sys.modules, "torch", SimpleNamespace(strided=strided, version=SimpleNamespace(hip=None))
+    )
     attributes = {"__module__": "torch", "is_cpu": False, "is_cuda": False, "device": device}
     dense = type("Tensor", (), {**attributes, "layout": strided})()
     coo = type("Tensor", (), {**attributes, "layout": "torch.sparse_coo"})()

@@ -1,3 +1,5 @@
+import operator
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,39 @@ def test_none_at_the_head_of_the_first_list_is_skipped(define, tensor):
         assert [op.call(xs), op.call(xs), op.lookup(xs)(xs)] == [3, 3, 3]
     assert [op.call(xs, tensor()) for xs in ([None], [], ())] == [1, 0, 0]
     assert op.lookup([None], tensor("CUDA")).dispatch_key.name == "CUDA"
+
+
+@pytest.mark.parametrize(
+    ("schema", "calls"),
+    [
+        ("(Tensor[] a)", ["[c]", "(c,)", "[g, c]", "(g,)", "[c]"]),
+        ("(Tensor? a, Tensor? b)", ["None, c", "g, c", "c, None", "None, g", "None, c"]),
+        ("(Tensor? a, Tensor[] b)", ["None, [c]", "None, (g,)", "g, []", "c, 3", "None, [c, g]"]),
+        ("(Tensor[] a, Tensor? b)", ["[], c", "(), g", "[c], None", "(g,), c", "[], c"]),
+        ("(Tensor?[] a, Tensor? b)", ["[None, c], g", "[None], g", "[g], c", "(None, g), c"]),
+        ("(Tensor? a, Tensor? b, Tensor? d)", ["None, None, c", "None, g, c", "None, None, g", "c, g, g"]),
+    ],
+)
+def test_what_calls_learned_of_lists_and_optionals_leads_none_astray(dispatcher, tensor, schema, calls):
+    op = dispatcher.register_schema(f"t::f{schema} -> str")
+    values = {"c": tensor("CPU"), "g": tensor("CUDA")}
+    for letter, key in (("c", "CPU"), ("g", "CUDA")):
+        dispatcher.register_kernel(op, key, lambda *args, letter=letter: letter)
+    for text in calls * 2:
+        args = eval(f"{text},", values)
+        first = next(letter for letter in text if letter in "cg")
+        assert [op.call(*args), op.lookup(*args)(*args)] == [first, first], text
+
+
+@pytest.mark.parametrize("kernel", [lambda xs: xs[5], operator.itemgetter(5)])
+@pytest.mark.parametrize("container", [list, tuple])
+def test_an_index_error_of_a_kernel_comes_through(define, x, kernel, container):
+    op = define("(Tensor[] xs) -> Tensor", kernel)
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index out of range") as caught:
+            op.call(container([x]))
+        assert caught.value.__context__ is None
+    assert op.call(container([x] * 6)) is x
 
 
 def error_of(call, *args, **kwargs):

@@ -116,13 +116,58 @@ def test_a_type_whose_key_depends_on_the_value_is_routed_call_by_call(dispatcher
         call(moving)
 
 
-def test_torch_tensors_are_routed_by_device_and_layout(dispatcher, needs):
+@pytest.mark.parametrize("first", range(4))
+def test_torch_tensors_are_routed_by_device_and_layout_whichever_comes_first(dispatcher, needs, first):
     torch = needs("torch")
     op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    listed = dispatcher.register_schema("t::h(Tensor[] x) -> str")
     for key in ("CPU", "Meta", "SparseCPU"):
         dispatcher.register_kernel(op, key, lambda x, key=key: key)
+        dispatcher.register_kernel(listed, key, lambda x, key=key: key)
     tensors = [torch.zeros(2), torch.zeros(2, device="meta"), torch.eye(2).to_sparse(), torch.zeros(1)]
-    assert [op.call(t) for t in tensors] == ["CPU", "Meta", "SparseCPU", "CPU"]
+    keys = ["CPU", "Meta", "SparseCPU", "CPU"]
+    op.call(tensors[first])
+    for _ in range(2):
+        assert [op.call(t) for t in tensors] == keys
+        assert [listed.call(kind((t, t))) for kind in (list, tuple) for t in tensors] == keys * 2
+    dispatcher.deregister_kernel(op, "SparseCPU")
+    with pytest.raises(NoKernelError, match="dispatch key SparseCPU"):
+        op.call(tensors[2])
+    assert op.call(tensors[0]) == "CPU"
+
+
+def test_a_kernel_that_comes_later_serves_torch_tensors_that_had_none(dispatcher, needs):
+    torch = needs("torch")
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    dispatcher.register_kernel(op, "Meta", lambda x: "Meta")
+    assert op.call(torch.zeros(2, device="meta")) == "Meta"
+    with pytest.raises(NoKernelError):
+        op.call(torch.zeros(2))
+    dispatcher.register_kernel(op, "CPU", lambda x: "CPU")
+    assert [op.call(torch.zeros(2)), op.call(torch.zeros(2, device="meta"))] == ["CPU", "Meta"]
+
+
+def test_a_torch_type_that_is_taught_is_asked_by_the_users_function(dispatcher, needs):
+    torch = needs("torch")
+
+    class Own(torch.Tensor):
+        pass
+
+    register_tensor_type(Own, lambda value: "CUDA" if value.numel() > 1 else "CPU")
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    for key in ("CPU", "CUDA"):
+        dispatcher.register_kernel(op, key, lambda x, key=key: key)
+    tensors = [torch.ones(n).as_subclass(Own) for n in (1, 2, 1)] + [torch.ones(2)]
+    assert [op.call(tensor) for tensor in tensors] == ["CPU", "CUDA", "CPU", "CPU"]
+
+
+def test_every_sharding_of_a_jax_array_is_routed(dispatcher, jax):
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    dispatcher.register_kernel(op, "CPU", lambda x: "CPU")
+    mesh = jax.sharding.Mesh(jax.devices("cpu")[:1], ("i",))
+    spread = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i"))
+    arrays = [jax.numpy.ones(2), jax.device_put(jax.numpy.ones(2), spread), jax.numpy.ones(3)]
+    assert [op.call(array) for array in arrays * 2] == ["CPU"] * 6
 
 
 def test_scipy_matrices_reach_the_sparse_kernel(dispatcher, needs):
@@ -188,6 +233,51 @@ def test_teaching_a_type_while_it_is_being_resolved_is_not_forgotten(dispatcher)
     dispatcher.register_kernel(op, "CPU", lambda x: "CPU")
     assert key_of(grid) is None  # what it was when that was asked
     assert [op.call(grid), op.lookup(grid)(grid)] == ["CPU", "CPU"]
+
+
+class Alike(type):
+    """Of types that all claim to be one."""
+
+    def __eq__(cls, other):
+        return True
+
+    def __hash__(cls):
+        return 1
+
+
+class Unhashable(type):
+    def __eq__(cls, other):
+        return True
+
+
+class Raising(type):
+    def __hash__(cls):
+        raise KeyError(cls)
+
+
+@pytest.mark.parametrize("metaclass", [Alike, Unhashable, Raising])
+@pytest.mark.parametrize("schema", ["(Tensor x)", "(Tensor[] x)", "(Tensor? x)"])
+def test_a_type_that_claims_to_be_another_gets_its_own_kernel(dispatcher, tensor, metaclass, schema):
+    types = [metaclass(name, (type(tensor(name)),), {}) for name in ("CPU", "CUDA", "Meta")]
+    op = dispatcher.register_schema(f"t::g{schema} -> str")
+    for key in ("CPU", "CUDA"):
+        dispatcher.register_kernel(op, key, lambda x, key=key: key)
+    for _ in range(2):
+        for own in types:
+            x = [own()] if "[]" in schema else own()
+            if own.__name__ == "Meta":
+                with pytest.raises(NoKernelError, match="for dispatch key Meta"):
+                    op.call(x)
+            else:
+                assert [op.call(x), op.lookup(x)(x)] == [own.__name__] * 2
+
+
+@pytest.mark.parametrize("metaclass", [Alike, Unhashable, Raising])
+def test_a_value_of_a_type_that_cannot_be_compared_is_no_tensor(dispatcher, metaclass):
+    op = dispatcher.register_schema("t::g(Tensor x) -> str")
+    dispatcher.register_kernel(op, "CPU", lambda x: "CPU")
+    with pytest.raises(TypeError, match="which is no known tensor"):
+        op.call(metaclass("Own", (), {})())
 
 
 def test_the_dump_shows_the_table_in_use_with_what_was_overridden(op, dispatcher):

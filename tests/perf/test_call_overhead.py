@@ -13,6 +13,7 @@ import importlib
 import inspect
 import sys
 from statistics import median
+from types import MappingProxyType
 
 import numpy
 import pytest
@@ -44,6 +45,8 @@ class Pair:
     title = "two tensors"
     schema = "(Tensor x, Tensor y) -> Tensor"
     args, kwargs = (X, Y), {}
+    # By dispatch key, so that nobody may skip the choice; the arguments are of the first.
+    types = MappingProxyType({"CPU": Grid, "CUDA": OtherGrid})
 
     @staticmethod
     def kernel(tensor_type=Grid, result=RESULT):
@@ -111,17 +114,31 @@ class Scalars(Pair):
         return call
 
 
+class OfTorch(Pair):
+    """The same of tensors whose type says nothing of their device: only our choice looks at that."""
+
+    title = "two torch tensors"
+
+    def __init__(self, torch):
+        self.args = (torch.ones(16), torch.ones(16))
+        self.types = {"CPU": torch.Tensor, "CUDA": OtherGrid}
+
+
 def body(function, kind, *tensors):
     """A call with *tensors* in the place of the first arguments."""
     return Body(function, (*tensors, *kind.args[len(tensors) :]), kind.kwargs)
 
 
+def slug(kind):
+    return kind.title.replace(" ", "_").replace(",", "").replace("-", "_")
+
+
 def our_bodies(kind):
-    for tensor_type, key in ((Grid, "CPU"), (OtherGrid, "CUDA")):
+    for key, tensor_type in Pair.types.items():
         register_tensor_type(tensor_type, key)
     op = Dispatcher().register_schema(f"perf::f{kind.schema}")
-    op.dispatcher.register_kernel(op, "CPU", kind.kernel())
-    op.dispatcher.register_kernel(op, "CUDA", kind.kernel(OtherGrid))
+    for key, tensor_type in kind.types.items():
+        op.dispatcher.register_kernel(op, key, kind.kernel(tensor_type))
     held = op.lookup(*kind.args, **kind.kwargs)
     checked = Dispatcher(checked=True).register_schema(f"perf::f{kind.schema}")
     checked.dispatcher.register_kernel(checked, "CPU", kind.kernel(result=ARRAY_RESULT))
@@ -139,37 +156,37 @@ def our_bodies(kind):
 
 def singledispatch_body(kind):
     function = functools.singledispatch(kind.kernel(object))
-    function.register(Grid, kind.kernel())
-    function.register(OtherGrid, kind.kernel(OtherGrid))
+    for tensor_type in kind.types.values():
+        function.register(tensor_type, kind.kernel(tensor_type))
     return body(function, kind)
 
 
 def plum_body(kind, plum):
     function = plum.Function(kind.kernel())
-    function.register(kind.kernel())
-    function.register(kind.kernel(OtherGrid))
+    for tensor_type in kind.types.values():
+        function.register(kind.kernel(tensor_type))
     return body(function, kind)
 
 
 def multipledispatch_body(kind, multipledispatch):
     function = multipledispatch.Dispatcher("function")
     scalars = (int,) * (len(kind.args) - 2)
-    function.add((Grid, Grid, *scalars), kind.kernel())
-    function.add((OtherGrid, OtherGrid, *scalars), kind.kernel(OtherGrid))
+    for tensor_type in kind.types.values():
+        function.add((tensor_type, tensor_type, *scalars), kind.kernel(tensor_type))
     return body(function, kind)
 
 
 def ovld_body(kind, ovld):
     overloads = ovld.Ovld(name="function")
-    overloads.register(kind.kernel())
-    overloads.register(kind.kernel(OtherGrid))
+    for tensor_type in kind.types.values():
+        overloads.register(kind.kernel(tensor_type))
     overloads.compile()
     return body(overloads.dispatch, kind)  # what its decorator leaves in the function's place
 
 
 def tvm_ffi_body(kind, tvm_ffi):
     """A function of Python, registered and called from Python: no choice is made, no keyword passed."""
-    name = f"c10cli_perf.{kind.__name__}"
+    name = f"c10cli_perf.{slug(kind)}"
     tvm_ffi.register_global_func(name, kind.positional(kind.kernel()), override=True)
     return Body(tvm_ffi.get_global_func(name), (*kind.args, *kind.kwargs.values()))
 
@@ -178,7 +195,7 @@ _libraries = []  # an operator of torch lives as long as its Library
 
 
 def torch_library_body(kind, torch):
-    namespace = f"c10cli_perf_{kind.__name__.lower()}"
+    namespace = f"c10cli_perf_{slug(kind)}"
     if not _libraries or _libraries[-1][0] != namespace:
         library = torch.library.Library(namespace, "FRAGMENT")
         library.define(f"f{kind.schema}")
@@ -195,7 +212,7 @@ def torch_custom_op_body(kind, torch):
         return result.clone()  # custom_op refuses a result that it has seen before
 
     function.__signature__ = inspect.signature(kernel).replace(return_annotation=torch.Tensor)
-    name = f"c10cli_perf_custom::{kind.__name__.lower()}"
+    name = f"c10cli_perf_custom::{slug(kind)}"
     operator = torch.library.custom_op(name, function, mutates_args=(), schema=kind.schema)
     return body(operator, kind, torch.ones(16), torch.ones(16))
 
@@ -221,7 +238,7 @@ def installed(name):
 @functools.cache
 def bodies(kind):
     """Every way to call the kernel of *kind*, the direct call first."""
-    table = {Grid: kind.kernel(), OtherGrid: kind.kernel(OtherGrid)}
+    table = {tensor_type: kind.kernel(tensor_type) for tensor_type in kind.types.values()}
     made = {"direct call": body(kind.kernel(), kind), "dict lookup and call": body(kind.wrapper(table), kind)}
     made |= our_bodies(kind)
     made["functools.singledispatch"] = singledispatch_body(kind)
@@ -257,10 +274,19 @@ def drive(benchmark, kind, name):
     benchmark.pedantic(timed.function, args=timed.args, kwargs=dict(timed.kwargs), rounds=30, iterations=1000)
 
 
+@functools.cache
+def of_torch(torch):
+    return OfTorch(torch)
+
+
+@pytest.fixture(params=[Pair, Scalars, OfTorch], ids=["pair", "scalars", "torch"])
+def kind(request, needs):
+    return of_torch(needs("torch")) if request.param is OfTorch else request.param
+
+
 KINDS = pytest.mark.parametrize("kind", [Pair, Scalars], ids=["pair", "scalars"])
 
 
-@KINDS
 def test_what_each_way_of_calling_costs(benchmark, capsys, kind):
     ours = overhead(kind, "op.call(...)")
     lines = [f"{kind.title:30}{'ns':>9}{'overhead ns':>14}{'of op.call':>12}"]
