@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.library import Library, Shortcut, key_of_device, sparse_key
-from c10cli.errors import ArgumentError, Diagnostic
+from c10cli.errors import ArgumentError, Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema
+from c10cli.schema.serving import refusal
 from c10cli.schema.types import LAYOUT, MEMORY_FORMAT, SCALAR_TYPE, ListType, OptionalType, Type
 
 
@@ -103,7 +104,15 @@ class _Torch(Library):
         return torch.cuda.synchronize
 
     def adapted(self, schema: FunctionSchema, function: Callable[..., Any]) -> Callable[..., Any]:
-        """*function*, given torch's dtypes, layouts and memory formats for the words of *schema*."""
+        """*function*, given torch's dtypes, layouts and memory formats for the words of *schema*.
+
+        Raises:
+            RegistrationError: C10E305, *function* is an operator of torch with another schema.
+        """
+        declared = getattr(function, "_schema", None)  # its Python signature takes anything
+        finding = refusal(schema, str(declared)) if declared is not None else None
+        if finding is not None:
+            raise RegistrationError(finding, operator=str(schema.name))
         words = [argument.name for argument in schema.arguments if _is_word(argument.type)]
         if not words:
             return function

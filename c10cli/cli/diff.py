@@ -10,11 +10,14 @@ import click
 from c10cli.cli.options import command as c10_command
 from c10cli.cli.session import Session, picked
 from c10cli.diff.manifests import Changes, OperatorChange, compare_sides
-from c10cli.diff.sides import read_side
-from c10cli.errors import Diagnostic, Span, counted
+from c10cli.diff.sides import Side, read_side
+from c10cli.errors import Diagnostic, ManifestError, Span, capped, counted
+from c10cli.interop.torch_import import Live
 from c10cli.manifest.declarations import Waiver
 from c10cli.report.diagnostics import render_diagnostic
 from c10cli.report.github import annotation
+
+_SHOWN_NAMES = 12
 
 
 @c10_command("diff", formats=("text", "json", "github"))
@@ -23,9 +26,11 @@ from c10cli.report.github import annotation
 def command(session: Session, old: str, new: str) -> int:
     """What a change of schemas does to callers; exits with 1 where it breaks them.
 
-    OLD and NEW are manifests, or torch's native_functions.yaml: a file, or
-    REV:path for a file in the git repository of this folder, such as
-    main:registry.yaml.  No kernel is imported.
+    OLD and NEW are manifests, or what c10 import reads: a native_functions.yaml,
+    a functions.yaml or edge.yaml of ExecuTorch, `torch` for the one that is
+    installed; a file, `-` for standard input, or REV:path for a file in the git
+    repository of this folder, such as main:registry.yaml.  No kernel is imported.
+    Where an operator cannot be compared, the rest is; that ends with 3 if nothing breaks.
 
     \b
     An operator of NEW may waive a break until a day:
@@ -35,14 +40,48 @@ def command(session: Session, old: str, new: str) -> int:
     The removal of an operator is waived in a `waive:` of NEW itself, with its
     name as `operator` and `breaks: operator-removed`.
     """
-    changes = compare_sides(read_side(old), read_side(new), date.today())
+    if old == new == "-":
+        raise click.UsageError("standard input can be one of the sides only")
+    sides: list[Side] = []
+    refused: list[Diagnostic] = []
+    for text in (old, new):
+        try:
+            sides.append(read_side(text, lambda: Live().document()))
+        except ManifestError as error:
+            refused += error.diagnostics
+    if refused:
+        _tell(session, refused)
+        return 3
+    changes = compare_sides(sides[0], sides[1], date.today())
+    faults = _faults(changes, [fault for side in sides for fault in side.faults])
     if session.is_json:
-        _show_json(session, old, new, changes)
+        _show_json(session, old, new, changes, faults)
     elif session.format == "github":
         _show_github(session, changes)
     else:
         _show_text(session, changes)
-    return 1 if changes.breaks else 0
+    _tell(session, [fault for fault, _ in faults])
+    return 1 if changes.breaks else 3 if changes.unjudged else 0
+
+
+def _faults(changes: Changes, faults: list[Diagnostic]) -> list[tuple[Diagnostic, list[str]]]:
+    """What is wrong with the sides, and the names of the operators that could not be compared for it."""
+    found = []
+    for fault, names in changes.causes(faults):
+        listed = ", ".join(f"`{name}`" for name in capped(names, _SHOWN_NAMES))
+        note = f"{counted(len(names), 'operator')} not compared: {listed}"
+        found.append((fault.with_notes(note) if names else fault, names))
+    return found
+
+
+def _tell(session: Session, faults: list[Diagnostic]) -> None:
+    """Write what is wrong with the sides: for GitHub, as annotations."""
+    if session.format != "github":
+        session.show_diagnostics(faults)
+        return
+    for fault in faults:
+        text = "\n".join([fault.message, *fault.notes, f"help: {fault.advice}"])
+        session.echo(annotation("error", fault.code, text, fault.span))
 
 
 def _show_text(session: Session, changes: Changes) -> None:
@@ -89,28 +128,32 @@ def _unused_message(operator: str, waiver: Waiver) -> str:
 
 
 def _summary(changes: Changes) -> str:
+    left = f"; {len(changes.unjudged)} not compared" if changes.unjudged else ""
     if not changes.changes:
-        return f"no changes in {counted(changes.unchanged, 'operator')}"
+        return f"no changes in {counted(changes.unchanged, 'operator')}{left}"
     waived = sum(change.is_waived for change in changes.changes)
     breaks = len(changes.breaks)
     parts = [f"{counted(breaks, 'change')} that break{'s' * (breaks == 1)} callers"] if breaks else []
     parts += [f"{waived} waived"] if waived else []
     harmless = len(changes.changes) - breaks - waived
     parts += [f"{harmless} compatible"] if harmless else []
-    return f"{', '.join(parts)}; {counted(changes.unchanged, 'operator')} unchanged"
+    return f"{', '.join(parts)}; {counted(changes.unchanged, 'operator')} unchanged{left}"
 
 
-def _show_json(session: Session, old: str, new: str, changes: Changes) -> None:
+def _show_json(
+    session: Session, old: str, new: str, changes: Changes, faults: list[tuple[Diagnostic, list[str]]]
+) -> None:
     session.echo_json(
         "c10.diff/1",
         old=old,
         new=new,
-        ok=not changes.breaks,
+        ok=not changes.breaks and not changes.unjudged,
         counts={
             "breaks": len(changes.breaks),
             "waived": sum(change.is_waived for change in changes.changes),
             "changes": len(changes.changes),
             "unchanged_operators": changes.unchanged,
+            "not_compared": len(changes.unjudged),
         },
         findings=[_as_dict(change) for change in changes.changes],
         unused_waivers=[
@@ -122,6 +165,7 @@ def _show_json(session: Session, old: str, new: str, changes: Changes) -> None:
             }
             for operator, waiver in changes.unused
         ],
+        diagnostics=[{**fault.as_dict(), "not_compared": names} for fault, names in faults],
     )
 
 

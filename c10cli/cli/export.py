@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option
+from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option, sealed
 from c10cli.cli.session import Session
 from c10cli.errors import Diagnostic, counted
 from c10cli.files import write_atomic
@@ -42,7 +42,8 @@ def command(session: Session, target: str, save: Path, select: tuple[str, ...], 
         session.show_diagnostics([Diagnostic("C10E401", what, help="`c10 list` shows all")])
         return 4
     torch_export.check_exportable([linked.decl for linked in chosen])
-    write_atomic(save, torch_export.render_module(registry.manifest.path, save, select))
+    module = torch_export.render_module(registry.manifest.path, save, select)
+    write_atomic(save, sealed(module, "c10 export"))
     counts = Counter(key for linked in chosen for key in torch_export.exported_kernels(linked))
     if session.is_json:
         names = [str(linked.decl.name) for linked in chosen]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option
+from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option, sealed
 from c10cli.cli.session import Session, picked
 from c10cli.errors import Diagnostic, counted
 from c10cli.files import write_atomic
@@ -17,7 +17,9 @@ _SHOWN_NAMES = 3
 
 
 @c10_command("import")
-@click.option("--from", "source", required=True, metavar="SOURCE", help="`torch`, or a YAML file.")
+@click.option(
+    "--from", "source", required=True, metavar="SOURCE", help="`torch`, or a YAML file, as c10 diff takes it."
+)
 @click.option("--select", multiple=True, metavar="PATTERN", help="Take only operators whose name has it.")
 @click.option("--key", "keys", type=_KEY, multiple=True, metavar="KEY", help="Dispatch keys to have kernels.")
 @click.option("--bind", type=click.Choice(["torch", "none"]), help="Whose kernels (none for ExecuTorch).")
@@ -56,19 +58,20 @@ def command(
         imported = torch_import.import_torch(select, () if bind == "none" else keys)
     else:
         wanted = None if bind is None else bind == "torch"
-        imported = torch_import.import_file(Path(source), select, keys, bind=wanted, schemas=schemas)
+        imported = torch_import.import_file(source, select, keys, bind=wanted, schemas=schemas)
     if not imported.operators:
         _say(session, imported, None)
         what = f"no operator of {imported.origin} is taken"
         session.show_diagnostics([Diagnostic("C10E401", what, help="widen --select")])
         return 4
-    text = torch_import.render_manifest(imported, select)
+    text = sealed(torch_import.render_manifest(imported, select), "c10 import")
     if save is None:
         session.echo(text.removesuffix("\n"))
     else:
         write_atomic(save, text)
     _say(session, imported, save)
-    return 0
+    session.show_diagnostics(imported.findings)
+    return 1 if imported.findings else 0
 
 
 def _say(session: Session, imported: torch_import.Imported, save: Path | None) -> None:
@@ -81,6 +84,8 @@ def _say(session: Session, imported: torch_import.Imported, save: Path | None) -
             operators=len(imported.operators),
             kernels=imported.kernel_count,
             note=imported.note or None,
+            not_bound=imported.unbound,
+            diagnostics=[finding.as_dict() for finding in imported.findings],
         )
         return
     where = f"{save}: " if save else ""
@@ -88,8 +93,9 @@ def _say(session: Session, imported: torch_import.Imported, save: Path | None) -
     kernels = f"{counted(count, 'kernel')} of torch" if count else "no kernels"
     lines = [f"{where}{counted(len(imported.operators), 'operator')} of {imported.origin}, {kernels}"]
     lines += [f"  {imported.note}"] if imported.note else []
-    for reason, names in imported.left_out.items():
+    told = (("left out", imported.left_out), ("not bound", imported.unbound))
+    for what, reason, names in ((what, *item) for what, reasons in told for item in reasons.items()):
         more = ", …" if len(names) > _SHOWN_NAMES else ""
-        lines.append(f"  left out  {len(names)}: {reason} ({', '.join(names[:_SHOWN_NAMES])}{more})")
+        lines.append(f"  {what}  {len(names)}: {reason} ({', '.join(names[:_SHOWN_NAMES])}{more})")
     write = session.tell if save is None else session.echo
     write("\n".join(lines))

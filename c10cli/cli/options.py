@@ -95,22 +95,34 @@ def complete_operator(ctx: click.Context, _parameter: click.Parameter | None, in
     return sorted(name for name in names if name.startswith(incomplete))
 
 
-force_option = click.option("--force", is_flag=True, help="Write over a file that c10 did not write.")
+force_option = click.option(
+    "--force", is_flag=True, help="Write over a file that c10 did not write, or that was edited."
+)
+
+
+def sealed(text: str, mark: str) -> str:
+    """*text* with a last line by which `check_overwrite` sees whether it was edited."""
+    import hashlib  # which few commands need
+
+    digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+    return f"{text}# {mark} wrote this: {digest}\n"
 
 
 def check_overwrite(path: Path, mark: str, *, force: bool) -> None:
-    """Refuse to write over a file of somebody else's.
+    """Refuse to write over a file of somebody else's, or with somebody's edits.
 
     Args:
-        mark: what the first lines of those files say that the command wrote.
+        mark: the command, as in the last line of the files that it wrote.
 
     Raises:
-        click.UsageError: the file at *path* does not say it.
+        click.UsageError: the file at *path* is not as the command wrote it.
     """
     if force or not path.is_file():
         return
-    head = b""
-    with contextlib.suppress(OSError), path.open("rb") as file:  # one that may not be read is told later
-        head = file.read(4096)  # the comment at the top of what c10 writes is shorter
-    if head and mark.encode() not in head:
-        raise click.UsageError(f"`{path}` was not written by {mark}; name another file, or add --force")
+    text = ""
+    with contextlib.suppress(OSError):  # one that may not be read is told later
+        text = path.read_bytes().decode("utf-8", "replace")
+    body = text.removesuffix("\n").rpartition("\n")[0]
+    if text and text != sealed(f"{body}\n", mark):
+        what = f"`{path}` was not written by {mark}, or was edited since"
+        raise click.UsageError(f"{what}; name another file, or add --force")

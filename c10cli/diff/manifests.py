@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
 from c10cli.diff.schemas import SchemaChange, compare_schemas
 from c10cli.diff.sides import DeclaredOperator, Side
-from c10cli.errors import Span
+from c10cli.errors import Diagnostic, Span
 from c10cli.manifest.declarations import Waiver
 from c10cli.manifest.waivers import KERNEL_REMOVED, OPERATOR_REMOVED
 
@@ -43,36 +43,72 @@ class Changes:
 
     Args:
         unused: the waivers that no break needs, each with the name of its operator.
+        unjudged: the names of the operators that could not be compared, each with the fault of a side.
     """
 
     changes: tuple[OperatorChange, ...]
     unused: tuple[tuple[str, Waiver], ...]
     unchanged: int
+    unjudged: Mapping[str, Diagnostic]
 
     @property
     def breaks(self) -> tuple[OperatorChange, ...]:
         """The breaks that nobody has waived."""
         return tuple(change for change in self.changes if change.breaks)
 
+    def causes(self, faults: Iterable[Diagnostic]) -> list[tuple[Diagnostic, list[str]]]:
+        """The *faults* of the sides, each cause once, with the names of those that it left unjudged."""
+        found: dict[tuple[str, str, str], tuple[Diagnostic, list[str]]] = {}
+        for name, fault in [*(("", fault) for fault in faults), *self.unjudged.items()]:
+            key = fault.span.file if fault.span else "", fault.code, fault.message
+            found.setdefault(key, (fault, []))[1].extend([name] if name else ())
+        return list(found.values())
+
 
 def compare_sides(old: Side, new: Side, today: date) -> Changes:
     """What changed from *old* to *new*; waivers are those of *new*, and hold until their day has passed."""
     changes: list[OperatorChange] = []
-    unused: list[tuple[str, Waiver]] = []
+    unjudged: dict[str, Diagnostic] = {}
+    used: set[Waiver | None] = set()
     unchanged = 0
-    for name, operator in new.operators.items():
-        was = old.operators.get(name)
-        compared = [_added(name, operator)] if was is None else _compared(name, was, operator)
-        found = [_waived(change, operator.waivers, today) for change in compared]
-        used = {change.waiver for change in found}
-        unused += [(name, waiver) for waiver in operator.waivers if waiver not in used]
+    for name in dict.fromkeys((*new.operators, *old.operators)):
+        was, now = old.operators.get(name), new.operators.get(name)
+        fault = _fault(was, now) if was and now else new.hidden if was else old.hidden
+        if fault:
+            unjudged[name] = fault
+            continue
+        waivers = now.waivers if now else new.waivers
+        found = [_waived(change, waivers, today) for change in _changes(name, was, now)]
+        used |= {change.waiver for change in found}
         unchanged += not found
         changes += found
-    gone = [_removed(name, was) for name, was in old.operators.items() if name not in new.operators]
-    gone = [_waived(change, new.waivers, today) for change in gone]
-    used = {change.waiver for change in gone}
-    unused += [(waiver.subject, waiver) for waiver in new.waivers if waiver not in used]
-    return Changes((*changes, *gone), tuple(unused), unchanged)
+    waivers_of = {name: operator.waivers for name, operator in new.operators.items()}
+    named = [(name, waiver) for name, waivers in waivers_of.items() for waiver in waivers]
+    named += [(waiver.subject, waiver) for waiver in new.waivers]
+    unused = [(name, waiver) for name, waiver in named if waiver not in used and name not in unjudged]
+    return Changes(tuple(changes), tuple(unused), unchanged, unjudged)
+
+
+def _fault(was: DeclaredOperator, now: DeclaredOperator) -> Diagnostic | None:
+    """Why the two cannot be compared; what nobody understands may still be the same."""
+    if was.schema is now.schema is None and was.text == now.text:
+        return None
+    if was.fault or now.fault or (was.schema is None) == (now.schema is None):
+        return was.fault or now.fault
+    message = "an operator is named without a schema, and the other side has one"
+    todo = "give it schemas with `c10 import --from FILE --schemas FILE`, and compare what that writes"
+    return Diagnostic("C10E105", message, (was if was.schema is None else now).span(), help=todo)
+
+
+def _changes(
+    name: str, was: DeclaredOperator | None, now: DeclaredOperator | None
+) -> Iterator[OperatorChange]:
+    if was and now:
+        yield from _compared(name, was, now)
+    elif now:
+        yield _added(name, now)
+    elif was:
+        yield _removed(name, was)
 
 
 def _waived(change: OperatorChange, waivers: Iterable[Waiver], today: date) -> OperatorChange:
@@ -90,18 +126,18 @@ def _waived(change: OperatorChange, waivers: Iterable[Waiver], today: date) -> O
 def _added(name: str, operator: DeclaredOperator) -> OperatorChange:
     why = "nobody calls it yet, and the old side does not have it"
     change = SchemaChange("operator-added", f"`{name}` is added", True, False, why, "", "the operator")
-    return OperatorChange(name, change, None, operator.span(), new_text=str(operator.schema))
+    return OperatorChange(name, change, None, operator.span(), new_text=operator.text)
 
 
 def _removed(name: str, operator: DeclaredOperator) -> OperatorChange:
     why, todo = "calls of it find no operator", "keep it until its callers have moved to another"
     message = f"`{name}` is removed"
     change = SchemaChange(OPERATOR_REMOVED, message, False, True, why, todo, "the operator", name)
-    return OperatorChange(name, change, operator.span(), None, old_text=str(operator.schema))
+    return OperatorChange(name, change, operator.span(), None, old_text=operator.text)
 
 
 def _compared(name: str, old: DeclaredOperator, new: DeclaredOperator) -> Iterator[OperatorChange]:
-    for change in compare_schemas(old.schema, new.schema):
+    for change in compare_schemas(old.schema, new.schema) if old.schema and new.schema else ():
         spans = old.span(change.old_span), new.span(change.new_span)
         pieces = _piece(old, change.old_span), _piece(new, change.new_span)
         yield OperatorChange(name, change, *spans, *pieces)
@@ -119,4 +155,4 @@ def _compared(name: str, old: DeclaredOperator, new: DeclaredOperator) -> Iterat
 
 def _piece(operator: DeclaredOperator, offsets: tuple[int, int] | None) -> str:
     """What the schema says there; nothing where nothing is pointed at."""
-    return "" if offsets is None else operator.schema.text[offsets[0] : offsets[1]]
+    return "" if offsets is None or not operator.schema else operator.schema.text[offsets[0] : offsets[1]]

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
-from c10cli.schema.types import INT, SYM_INT, ListType, Type, is_subtype, substitute
+from c10cli.schema.types import ListType, Type, is_subtype, plain_type
 
 _OVERLOAD: Final = "declare the new schema as another overload, and keep this one"
 
@@ -255,6 +255,9 @@ def _compare_values(kind: str, old: Argument, new: Argument) -> Iterator[SchemaC
     """Changes of type, size and annotation of one argument or return."""
     if plain_type(old.type) != plain_type(new.type):
         yield _changed_type(kind, old.type, new.type)
+    elif old.type != new.type:
+        message, why = f"the type is `{new.type}`, and was `{old.type}`", "both take the same values"
+        yield SchemaChange(f"{kind}-type", message, True, True, why)
     if old.N != new.N:
         now, was = ("open" if size is None else str(size) for size in (new.N, old.N))
         message = f"the size of the list is {now}, and was {was}"
@@ -311,11 +314,6 @@ def _at(change: SchemaChange, where: str, was: Argument | None, now: Argument | 
     old_span, new_span = (None if value is None or not value.marks[3] else value.span for value in (was, now))
     where, subject = (f"{where} `{names[-1]}`", names[0]) if names else (where, "")
     return replace(change, where=where, subject=subject, old_span=old_span, new_span=new_span)
-
-
-def plain_type(t: Type) -> Type:
-    """*t* with ``int`` for ``SymInt``, which takes the same values."""
-    return substitute(t, {SYM_INT: INT})
 
 
 def plain_alias(alias: AliasInfo | None) -> AliasInfo | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from c10cli.document.nodes import Document, Node
 from c10cli.document.scalars import kind_name
-from c10cli.errors import Diagnostic, ManifestError
+from c10cli.errors import Diagnostic, ManifestError, Span
 
 _ATEN: Final = "aten::"
 
@@ -30,6 +30,11 @@ class NativeFunction:
     def is_executorch(self) -> bool:
         """Whether only ExecuTorch has such entries."""
         return self.schema is None or "kernels" in self.node.value
+
+    @property
+    def span(self) -> Span:
+        """The place of its schema or name."""
+        return self.node.span("func" if "func" in self.node.value else "op")
 
 
 def read_native_functions(document: Document) -> tuple[NativeFunction, ...]:
@@ -61,5 +66,6 @@ def read_native_functions(document: Document) -> tuple[NativeFunction, ...]:
 def _native_function(document: Document, entry: dict[str, Any]) -> NativeFunction:
     text = str(entry.get("func", entry.get("op")))
     full = text if "::" in text.partition("(")[0] else f"{_ATEN}{text}"
-    schema = full if "func" in entry else None
+    is_named = "func" not in entry or "inherits" in entry  # as in ExecuTorch's edge.yaml
+    schema = None if is_named else full
     return NativeFunction(full.partition("(")[0].strip(), schema, Node(document, entry))

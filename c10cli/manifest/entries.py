@@ -55,8 +55,9 @@ class OperatorReader:
         # Where the dialect is none, only that is found: torch's takes nearly all schemas.
         dialect = _choice(fields, root, "dialect", "`dialect`", DIALECTS)
         self.dialect: Dialect = "strict" if dialect == "strict" or "dialect" not in root else "torch"
+        self.classes = _names(fields, root, "classes", "`classes`", "custom class such as `c10d.Work`")
         self.arrays = _choice(fields, root, "arrays", "`arrays`", LIBRARIES)
-        self.requires = tuple(dict.fromkeys(_packages(fields, root, "`requires`")))
+        self.requires = tuple(dict.fromkeys(_names(fields, root, "requires", "`requires`", "import name")))
 
     def read(self, entry: dict[str, Any], index: int) -> OperatorDecl | None:
         """The operator that *entry* defines, *index* of the manifest's; None where its schema has a fault."""
@@ -125,7 +126,7 @@ class OperatorReader:
             return None
         node = Node(self.document, entry)
         try:
-            schema = parse_schema(text, self.dialect, file=self.document.file)
+            schema = parse_schema(text, self.dialect, file=self.document.file, known_classes=self.classes)
         except SchemaError as error:
             for fault in error.diagnostics:
                 if owner.startswith("`") and owner not in fault.message:
@@ -180,7 +181,7 @@ class OperatorReader:
             return None
         fields.check_names(value, f"the {what}", KERNEL_FIELDS, required=("kernel",))
         entry_point = self._entry_point(value, "kernel", f"`kernel` of the {what}")
-        requires = (*self.requires, *_packages(fields, value, f"`requires` of the {what}"))
+        packages = _names(fields, value, "requires", f"`requires` of the {what}", "import name")
         arrays = _choice(fields, value, "arrays", f"`arrays` of the {what}", LIBRARIES) or self.arrays
         cache = self._entry_point(value, "cache", f"`cache` of the {what}")
         boxed = fields.flag(value, "boxed", f"`boxed` of the {what}", default=False)
@@ -192,7 +193,7 @@ class OperatorReader:
             or value.get("boxed", False) is not boxed
         ):
             return None
-        name, requires = given or entry_point.name, tuple(dict.fromkeys(requires))
+        name, requires = given or entry_point.name, tuple(dict.fromkeys((*self.requires, *packages)))
         return KernelDecl(key, entry_point, name, requires, cache, boxed, kernels, arrays)
 
     def _entry_point(self, container: Any, key: Any, what: str) -> EntryPoint | None:
@@ -263,14 +264,14 @@ def _choice(fields: Fields, container: dict[str, Any], key: str, what: str, know
     return ""
 
 
-def _packages(fields: Fields, container: dict[str, Any], what: str) -> tuple[str, ...]:
-    """The import names under `requires`."""
-    packages = fields.texts(container, "requires", what) or ()
-    for index, package in enumerate(packages):
-        if not all(part.isidentifier() for part in package.split(".")):
-            message = f"`{package}` in {what} is no import name"
-            fields.report("C10E106", message, fields.document.span(container["requires"], index))
-    return packages
+def _names(fields: Fields, container: dict[str, Any], key: str, what: str, kind: str) -> tuple[str, ...]:
+    """The names at *key*, words with dots between them, each of a *kind*."""
+    names = fields.texts(container, key, what) or ()
+    for index, name in enumerate(names):
+        if not all(part.isidentifier() for part in name.split(".")):
+            message = f"`{name}` in {what} is no {kind}"
+            fields.report("C10E106", message, fields.document.span(container[key], index))
+    return names
 
 
 def check_schema(schema: FunctionSchema) -> Diagnostic | None:

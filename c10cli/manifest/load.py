@@ -24,7 +24,7 @@ ReadDocument = Callable[[Path], Document]
 Schemas = Mapping[OperatorName, FunctionSchema]
 
 VERSION = 1
-MANIFEST_FIELDS = ("version", "operators", "include", "dialect", "arrays", "requires", "waive")
+MANIFEST_FIELDS = ("version", "operators", "include", "dialect", "classes", "arrays", "requires", "waive")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def annotation(
 ) -> str:
     """One annotation; a place ``REV:path`` in git becomes that of the path."""
     place = ""
-    if span is not None:
+    if span is not None and not span.file.startswith("<"):  # which is no file
         file = _escaped(_path(span.file), _IN_PLACE)
         place = f",file={file},line={span.line},col={span.column},endColumn={span.end_column}"
     return f"::{severity} title={_escaped(title, _IN_PLACE)}{place}::{_escaped(text, _IN_TEXT)}"

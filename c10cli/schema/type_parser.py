@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from typing import Final, NoReturn
 
@@ -21,6 +22,7 @@ _KEYS = "int SymInt float complex bool str Device Tensor Any ScalarType Layout M
 _KEY_TYPES = [BASE_TYPES[name] for name in _KEYS.split()]
 _GENERIC = ("Future", "Await", "RRef")
 _CLASS_PATH = ("__torch__", "torch", "classes")
+_CLASS = re.compile(rf"{re.escape('.'.join(_CLASS_PATH))}\.(\w+(?:\.\w+)+)", re.ASCII)
 
 # What other languages and libraries call the types.
 _SPELLINGS = {
@@ -39,6 +41,11 @@ _TYPES_NOTE = (
 )
 
 Annotated = tuple[Type, AliasInfo | None]
+
+
+def custom_classes(text: str) -> set[str]:
+    """The names ``ns.Name`` of the custom classes in a schema's text, whether or not they are known."""
+    return set(_CLASS.findall(text))
 
 
 class TypeParser(Lexer):
@@ -213,7 +220,8 @@ class TypeParser(Lexer):
         name = path.split(".", 3)[3]
         if name not in self.classes:
             message = f"custom class `{clip(name)}` is not registered"
-            self.fail("C10E204", message, names[-1][1], self.last_end)
+            todo = "name it under `classes:` of the manifest, or in known_classes"
+            self.fail("C10E204", message, names[-1][1], self.last_end, help=todo)
         return BaseType(path)
 
     def _dotted(self) -> list[tuple[str, int]]:

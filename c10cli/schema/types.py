@@ -171,6 +171,11 @@ def substitute(t: Type, others: Mapping[Type, Type]) -> Type:
     return others.get(t, t)
 
 
+def plain_type(t: Type) -> Type:
+    """*t* with ``int`` for ``SymInt``, which takes the same values."""
+    return substitute(t, {SYM_INT: INT})
+
+
 def is_subtype(t: Type, other: Type) -> bool:
     """Whether every value of type *t* is one of type *other*; lists, Dicts and RRefs must be the same.
 

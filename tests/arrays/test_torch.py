@@ -1,5 +1,8 @@
 import inspect
 
+import pytest
+
+from c10cli import RegistrationError
 from c10cli.arrays.library import load_library
 from c10cli.schema.parser import parse_schema
 
@@ -40,3 +43,15 @@ def test_the_signature_stays_for_the_check_against_the_schema():
     wrapped = with_torch_objects(SCHEMA, f)
     assert wrapped is not f
     assert inspect.signature(wrapped) == inspect.signature(f)
+
+
+SUB = "(Tensor {}, Tensor {}, *, Scalar alpha=1) -> Tensor"
+
+
+def test_an_operator_of_torch_serves_only_a_schema_that_it_fits(torch):
+    sub = torch.ops.aten.sub.Tensor
+    assert with_torch_objects(parse_schema(f"t::minus{SUB.format('x', 'y')}"), sub) is sub
+    with pytest.raises(RegistrationError) as caught:
+        with_torch_objects(parse_schema(f"t::minus{SUB.format('other', 'self')}"), sub)
+    assert (caught.value.code, caught.value.operator) == ("C10E305", "t::minus")
+    assert "it takes `self` where the schema has `other`" in str(caught.value)

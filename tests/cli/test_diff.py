@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from c10cli.interop import torch_import
+
 OLD = """\
 version: 1
 operators:
@@ -140,10 +142,11 @@ def test_a_removed_operator_is_waived_in_the_manifest_and_a_new_kernel_breaks_no
     assert "its waiver expired on 2000-01-01, at new.yaml:7:35: nobody calls it" in ran.out
 
 
-def test_a_fault_in_a_waiver_of_the_manifest_is_a_fault_of_the_side(c10, sides):
+def test_a_fault_in_a_waiver_of_the_manifest_is_told_beside_the_changes(c10, sides):
     (sides / "new.yaml").write_text(WAIVED.replace('operator: "d::gone", ', "").replace("until", "til", 1))
     ran = c10("diff", "old.yaml", "new.yaml")
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.code == 1
+    assert "error[C10E210]: `d::gone` is removed" in ran.out
     assert [line for line in ran.err.splitlines() if line.startswith("error")] == [
         "error[C10E105]: field `operator` of waiver 1 of the manifest is missing",
         "error[C10E104]: field `til` of waiver 1 of the manifest is unknown",
@@ -177,7 +180,14 @@ def test_json_has_both_places_and_the_waiver(c10, sides):
     found = ran.json
     assert found["format"] == "c10.diff/1"
     assert (found["old"], found["new"], found["ok"]) == ("old.yaml", "new.yaml", False)
-    assert found["counts"] == {"breaks": 2, "waived": 1, "changes": 5, "unchanged_operators": 1}
+    assert found["counts"] == {
+        "breaks": 2,
+        "waived": 1,
+        "changes": 5,
+        "unchanged_operators": 1,
+        "not_compared": 0,
+    }
+    assert found["diagnostics"] == []
     first, _, waived, fresh, gone = found["findings"]
     assert first == {
         "operator": "d::f",
@@ -223,11 +233,77 @@ def test_a_side_that_cannot_be_read_ends_with_3(c10, sides, sides_given):
     assert ran.err.startswith("error[C10E101]: ")
 
 
-def test_a_broken_side_ends_with_1_and_its_faults(c10, sides):
-    (sides / "bad.yaml").write_text(manifest("d::f(Tensr x) -> Tensor", "d::g(Tensor x) -> Tensr"))
+def test_what_can_be_compared_is_and_the_rest_is_named_and_ends_with_3(c10, folder):
+    schemas = ["d::f(Tensor x) -> Tensor", "d::g(Tensor x) -> Tensor", "d::h(Tensor x) -> Tensor"]
+    (folder / "old.yaml").write_text(manifest(*schemas))
+    (folder / "bad.yaml").write_text(
+        manifest(*(s.replace("-> Tensor", "-> Tensr") for s in schemas[:2]), schemas[2])
+    )
     ran = c10("diff", "old.yaml", "bad.yaml")
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.count("error[C10E204]") == 2
+    assert (ran.code, ran.out) == (3, "no changes in 1 operator; 2 not compared\n")
+    assert ran.err.splitlines()[:2] == ["error[C10E204]: unknown type `Tensr`", " --> bad.yaml:3:32"]
+    assert ran.err.count("error[") == 1
+    assert "  = note: 2 operators not compared: `d::f`, `d::g`\n" in ran.err
+    ran = c10("diff", "old.yaml", "bad.yaml", "--format", "json")
+    assert (ran.code, ran.json["ok"], ran.json["counts"]["not_compared"]) == (3, False, 2)
+    (found,) = ran.json["diagnostics"]
+    assert (found["code"], found["line"], found["not_compared"]) == ("C10E204", 3, ["d::f", "d::g"])
+    ran = c10("diff", "old.yaml", "bad.yaml", "--format", "github")
+    assert (ran.code, ran.err) == (3, "")
+    assert ran.out.startswith("::error title=C10E204,file=bad.yaml,line=3,col=32,endColumn=37::unknown type")
+
+
+def test_a_break_beside_what_cannot_be_compared_ends_with_1(c10, folder):
+    (folder / "old.yaml").write_text(manifest("d::f(Tensor x) -> Tensor", "d::g(Tensor x) -> Tensor"))
+    (folder / "bad.yaml").write_text(manifest("d::f(Tensr x) -> Tensor", "d::g(Tensor x) -> ()"))
+    ran = c10("diff", "old.yaml", "bad.yaml")
+    assert ran.code == 1
+    assert ran.out.endswith("1 change that breaks callers; 0 operators unchanged; 1 not compared\n")
+
+
+def test_a_stale_case_hinders_no_comparison(c10, sides):
+    case = "    cases: [{name: a, inputs: {gone: 1}}]\n"
+    (sides / "stale.yaml").write_text(OLD + case)
+    ran = c10("diff", "old.yaml", "stale.yaml")
+    assert (ran.code, ran.out) == (0, "no changes in 3 operators\n")
+    assert "names no argument" in ran.err or "gone" in ran.err
+
+
+@pytest.mark.parametrize("text", ["operators: [\n", "text\n", "3\n"])
+def test_what_is_no_side_at_all_ends_with_3_and_an_annotation(c10, sides, text):
+    (sides / "bad.yaml").write_text(text)
+    assert c10("diff", "bad.yaml", "new.yaml").code == 3
+    ran = c10("diff", "bad.yaml", "nope.yaml", "--format", "github")
+    assert (ran.code, ran.err) == (3, "")
+    assert [line.partition(" ")[0] for line in ran.out.splitlines()] == ["::error", "::error"]
+
+
+def test_standard_input_is_one_of_the_sides(c10, sides):
+    ran = c10("diff", "old.yaml", "-", stdin=(sides / "new.yaml").read_bytes())
+    assert (ran.code, ran.out) == (1, SHOWN.replace("new.yaml", "<stdin>"))
+    ran = c10("diff", "-", "-")
+    assert (ran.code, "standard input can be one of the sides only" in ran.err) == (2, True)
+    ran = c10("diff", "old.yaml", "-", "--format", "github", stdin=(sides / "new.yaml").read_bytes())
+    assert "file=" not in ran.out
+
+
+def test_the_installed_torch_is_a_side(c10, folder, torch):
+    path = folder / "torch"  # a file of that name is `./torch`
+    path.write_text("- func: relu(Tensor self) -> Tensor\n- func: numel(Tensor self, int n) -> int\n")
+    ran = c10("diff", "./torch", "torch", "--format", "json")
+    assert ran.code == 1
+    breaks = [f for f in ran.json["findings"] if f["breaks"]]
+    assert [(f["operator"], f["what"]) for f in breaks] == [("aten::numel", "argument-removed")]
+    assert breaks[0]["new"]["file"] == f"<torch {torch.__version__}>"
+    assert len(ran.json["findings"]) > 3000
+    assert ran.json["counts"]["unchanged_operators"] == 1
+
+
+def test_without_torch_it_is_no_side(c10, sides, monkeypatch):
+    monkeypatch.setattr(torch_import, "is_installed", lambda package: False)
+    ran = c10("diff", "old.yaml", "torch")
+    assert (ran.code, ran.out) == (3, "")
+    assert "there is no torch" in ran.err
 
 
 @pytest.mark.parametrize("words", [[], ["one.yaml"], ["one.yaml", "two.yaml", "three.yaml"]])
@@ -239,7 +315,10 @@ def test_native_functions_are_compared_in_torchs_dialect(c10, folder):
     (folder / "old.yaml").write_text("- func: rand(int[] size, *, Tensor! out) -> Tensor\n")
     (folder / "new.yaml").write_text("- func: rand(SymInt[] size, *, Tensor! out) -> Tensor?\n")
     ran = c10("diff", "old.yaml", "new.yaml", "--format", "json")
-    assert [(f["operator"], f["what"]) for f in ran.json["findings"]] == [("aten::rand", "return-type")]
+    assert [(f["where"], f["what"], f["breaks"]) for f in ran.json["findings"]] == [
+        ("argument 0 `size`", "argument-type", False),
+        ("return 0", "return-type", True),
+    ]
 
 
 def test_a_revision_is_compared_with_the_working_tree(c10, sides, monkeypatch, needs_program):

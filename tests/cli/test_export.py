@@ -93,6 +93,9 @@ def test_a_module_that_c10_wrote_is_written_again_and_no_other_without_force(c10
     (folder / "my_ops.py").write_text("precious = True\n")
     ran = c10(*words)
     assert (ran.code, ran.out) == (2, "")
-    assert "`my_ops.py` was not written by c10 export; name another file, or add --force" in ran.err
+    assert (
+        "`my_ops.py` was not written by c10 export, or was edited since; name another file, or add --force"
+        in ran.err
+    )
     assert (folder / "my_ops.py").read_text() == "precious = True\n"
     assert c10(*words, "--force").code == 0

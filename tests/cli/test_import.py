@@ -1,4 +1,3 @@
-import importlib.util
 import os
 import subprocess
 import sys
@@ -27,21 +26,13 @@ def native(folder):
     return path
 
 
-@pytest.fixture(scope="session")
-def torch():
-    if importlib.util.find_spec("torch") is None:
-        if os.environ.get("C10_TESTS_REQUIRE_ALL") == "1":
-            pytest.fail("torch is not installed, and C10_TESTS_REQUIRE_ALL is set")
-        pytest.skip("torch is not installed")
-
-
 def loaded(path):
     result = load_manifest(path)
     assert result.diagnostics == ()
     return {str(operator.name): operator.dispatch_keys for operator in result.manifest.operators}
 
 
-def test_a_file_becomes_a_manifest_and_the_numbers_are_said(c10, native, folder):
+def test_a_file_becomes_a_manifest_and_the_numbers_are_said(c10, native, folder, torch):
     ran = c10("import", "--from", native, "--save", "out.yaml")
     assert ran.code == 0
     assert ran.out.splitlines() == [
@@ -55,14 +46,14 @@ def test_a_file_becomes_a_manifest_and_the_numbers_are_said(c10, native, folder)
     }
 
 
-def test_without_save_standard_output_is_the_manifest_and_nothing_else(c10, native, folder):
+def test_without_save_standard_output_is_the_manifest_and_nothing_else(c10, native, folder, torch):
     ran = c10("import", "--from", native, "--select", "relu", "--key", "CPU")
     (folder / "out.yaml").write_text(ran.out, encoding="utf-8")
     assert loaded(folder / "out.yaml") == {"aten::relu": ("CPU",)}
     assert ran.err == "1 operator of native_functions.yaml, 1 kernel of torch\n"
 
 
-def test_json_has_every_name_left_out(c10, native):
+def test_json_has_every_name_left_out(c10, native, torch):
     ran = c10("import", "--from", native, "--save", "out.yaml", "--format", "json")
     assert ran.json == {
         "format": "c10.import/1",
@@ -72,6 +63,8 @@ def test_json_has_every_name_left_out(c10, native):
         "kernels": 5,
         "note": None,
         "left_out": {"no tensor argument to dispatch on": ["aten::empty.memory_format"]},
+        "not_bound": {},
+        "diagnostics": [],
     }
 
 
@@ -88,6 +81,51 @@ def test_executorchs_kernels_are_said_to_be_left_out(c10, native, folder):
     assert loaded(folder / "out.yaml") == {"aten::relu": ()}
     c10("import", "--from", "functions.yaml", "--schemas", native, "--bind", "torch", "--save", "out.yaml")
     assert loaded(folder / "out.yaml") == {"aten::relu": ("CPU", "CUDA")}
+
+
+UNFIT = """\
+- func: sub.Tensor(Tensor other, Tensor self, *, Scalar alpha=1) -> Tensor
+- func: relu(Tensor self) -> Tensor
+- func: nosuch(Tensor self) -> Tensor
+"""
+
+
+def test_what_torch_declares_otherwise_or_does_not_have_stays_unbound(c10, folder, torch):
+    (folder / "bad.yaml").write_text(UNFIT)
+    ran = c10("import", "--from", "bad.yaml", "--key", "CPU", "--save", "out.yaml")
+    assert ran.code == 1
+    assert ran.out.splitlines() == [
+        "out.yaml: 3 operators of bad.yaml, 1 kernel of torch",
+        f"  not bound  1: torch {torch.__version__} has another schema of it (aten::sub.Tensor)",
+        f"  not bound  1: torch {torch.__version__} has no such operator (aten::nosuch)",
+    ]
+    assert ran.err.splitlines()[:2] == [
+        "error[C10E305]: torch's `aten::sub.Tensor` does not fit the schema of `aten::sub.Tensor`: "
+        "it takes `self` where the schema has `other`",
+        " --> bad.yaml:1:9",
+    ]
+    assert loaded(folder / "out.yaml") == {"aten::sub.Tensor": (), "aten::relu": ("CPU",), "aten::nosuch": ()}
+    ran = c10("import", "--from", "bad.yaml", "--save", "out.yaml", "--format", "json")
+    assert [found["code"] for found in ran.json["diagnostics"]] == ["C10E305"]
+    assert list(ran.json["not_bound"].values()) == [["aten::sub.Tensor"], ["aten::nosuch"]]
+    assert c10("import", "--from", "bad.yaml", "--bind", "none", "--save", "out.yaml").code == 0
+
+
+def test_a_manifest_that_binds_torchs_kernel_to_another_schema_gives_no_wrong_sign(c10, folder, torch):
+    (folder / "registry.yaml").write_text(
+        "version: 1\ndialect: torch\narrays: torch\noperators:\n"
+        '  - schema: "aten::sub.Tensor(Tensor other, Tensor self, *, Scalar alpha=1) -> Tensor"\n'
+        "    kernels: {CPU: torch:ops.aten.sub.Tensor}\n"
+    )
+    ran = c10("call", "aten::sub.Tensor", "[5]", "[3]")
+    assert (ran.code, ran.out) == (1, "")
+    assert "it takes `self` where the schema has `other`" in ran.err
+    assert " --> registry.yaml:6:20" in ran.err
+
+
+def test_standard_input_is_a_source(c10, folder, torch):
+    ran = c10("import", "--from", "-", "--select", "relu", "--save", "out.yaml", stdin=UNFIT.encode())
+    assert (ran.code, list(loaded(folder / "out.yaml"))) == (0, ["aten::relu"])
 
 
 def test_where_nothing_is_taken_nothing_is_written(c10, native, folder):
@@ -154,6 +192,12 @@ def test_all_of_torch_is_listed_without_importing_it(whole):
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) > 3000
     assert "aten::add.Tensor" in done.stdout
+
+
+def test_the_operators_with_torchs_own_classes_are_among_them(whole):
+    operators = {str(o.name): o for o in load_manifest(whole).manifest.operators}
+    assert "CPU" in operators["c10d::allreduce_"].dispatch_keys
+    assert "classes: [" in whole.read_text()
 
 
 def test_an_operator_out_of_all_of_torch_is_called(c10, whole):
@@ -257,9 +301,13 @@ operators:
     assert c10("call", "--variant", "other", "--key", "CPU", "t::kind", "ones(2)").out == "'torch'\n"
 
 
-def test_a_manifest_that_was_imported_is_written_again_and_no_other_without_force(c10, native, demo):
+def test_a_manifest_that_was_imported_is_written_again_and_no_other_without_force(c10, native, demo, folder):
     words = ("import", "--from", native, "--save")
     assert [c10(*words, "out.yaml").code, c10(*words, "out.yaml").code] == [0, 0]
+    (folder / "out.yaml").write_text((folder / "out.yaml").read_text().replace("relu", "my_relu"))
+    ran = c10(*words, "out.yaml")
+    assert (ran.code, "`out.yaml` was not written by c10 import, or was edited since" in ran.err) == (2, True)
+    assert "my_relu" in (folder / "out.yaml").read_text()
     before = demo.read_text()
     ran = c10(*words, demo.name)
     assert ran.code == 2

@@ -132,3 +132,81 @@ def test_a_change_that_breaks_nobody_uses_up_no_waiver(tmp_path, monkeypatch):
     (tmp_path / "new.yaml").write_text(new)
     changes = compare_sides(read_side("old.yaml"), read_side("new.yaml"), TODAY)
     assert (changes.changes[0].waiver, len(changes.unused)) == (None, 1)
+
+
+@pytest.fixture
+def native(tmp_path, monkeypatch):
+    """`native(old, new)`: the changes between two files of torch's or ExecuTorch's."""
+    monkeypatch.chdir(tmp_path)
+
+    def compare(old, new):
+        for name, text in (("old.yaml", old), ("new.yaml", new)):
+            (tmp_path / name).write_text("".join(f"- {line}\n" for line in text))
+        return compare_sides(read_side("old.yaml"), read_side("new.yaml"), TODAY)
+
+    return compare
+
+
+def test_what_nobody_understands_is_compared_as_far_as_it_can_be(native):
+    old = [
+        "func: same(Odd x) -> ()",
+        "func: other(Odd x) -> ()",
+        "func: gone(Odd x) -> ()",
+        "func: f(int x) -> ()",
+    ]
+    new = [
+        "func: same(Odd x) -> ()",
+        "func: other(Odd y) -> ()",
+        "func: fresh(Odd x) -> ()",
+        "func: f() -> ()",
+    ]
+    changes = native(old, new)
+    assert [(c.operator, c.change.what) for c in changes.changes] == [
+        ("aten::fresh", "operator-added"),
+        ("aten::f", "argument-removed"),
+        ("aten::gone", "operator-removed"),
+    ]
+    assert {name: fault.message for name, fault in changes.unjudged.items()} == {
+        "aten::other": "unknown type `Odd`"
+    }
+    assert changes.unchanged == 1
+
+
+def test_one_cause_is_one_finding_with_the_names_of_all(native):
+    old = [f"func: f{i}({'Odd' if i else 'Strange'} x) -> ()" for i in range(100)]
+    changes = native(old, [f"func: f{i}() -> ()" for i in range(100)])
+    assert [(fault.message, str(fault.span), len(names)) for fault, names in changes.causes(())] == [
+        ("unknown type `Strange`", "old.yaml:1:12", 1),
+        ("unknown type `Odd`", "old.yaml:2:12", 99),
+    ]
+
+
+def test_names_without_schemas_are_compared_with_each_other_and_with_nothing_else(native):
+    changes = native(["op: f", "op: g", "op: h"], ["op: f", "func: g() -> ()", "op: k"])
+    assert [(c.operator, c.change.what) for c in changes.changes] == [
+        ("aten::k", "operator-added"),
+        ("aten::h", "operator-removed"),
+    ]
+    assert {name: (f.code, str(f.span)) for name, f in changes.unjudged.items()} == {
+        "aten::g": ("C10E105", "old.yaml:2:7")
+    }
+    assert changes.unchanged == 1
+
+
+def test_what_may_stand_in_a_file_that_cannot_be_read_is_neither_gone_nor_new(compared, tmp_path):
+    compared()
+    new = (tmp_path / "new.yaml").read_text()
+    (tmp_path / "new.yaml").write_text(f"include: [none.yaml]\n{new}")
+    changes = compare_sides(read_side("old.yaml"), read_side("new.yaml"), TODAY)
+    assert {name: fault.code for name, fault in changes.unjudged.items()} == {"d::gone": "C10E101"}
+    assert "d::fresh" in [change.operator for change in changes.changes]
+    changes = compare_sides(read_side("new.yaml"), read_side("old.yaml"), TODAY)
+    assert list(changes.unjudged) == ["d::gone"]
+
+
+def test_a_waiver_of_what_could_not_be_judged_is_not_called_unused(compared_removals, tmp_path):
+    compared_removals("d::gone")
+    new = (tmp_path / "new.yaml").read_text()
+    (tmp_path / "new.yaml").write_text(f"include: [none.yaml]\n{new}")
+    changes = compare_sides(read_side("old.yaml"), read_side("new.yaml"), TODAY)
+    assert (list(changes.unjudged), changes.unused) == (["d::gone"], ())

@@ -1,3 +1,4 @@
+import io
 import subprocess
 
 import pytest
@@ -79,11 +80,14 @@ def test_the_kernels_that_an_extension_adds_are_the_operators(folder):
     assert str(f.span()) == "sub/registry.yaml:4:13"
 
 
-def test_an_extension_of_nothing_is_no_side(folder):
+def test_an_extension_of_nothing_is_an_operator_of_which_no_more_is_known(folder):
     (folder / "more.yaml").write_text(
         "version: 1\noperators:\n  - {operator: d::g, kernels: {CPU: k.py:m}}\n"
     )
-    assert fault("sub/registry.yaml").code == "C10E303"
+    side = read_side("sub/registry.yaml")
+    assert side.operators["d::g"].fault.code == "C10E303"
+    assert (side.operators["d::g"].schema, side.hidden) == (None, None)
+    assert (side.operators["d::f"].fault, len(side.faults)) == (None, 1)
 
 
 def test_a_manifest_has_its_operators_and_those_it_includes(folder):
@@ -112,32 +116,97 @@ def test_native_functions_are_torchs_schemas_in_namespace_aten(folder):
     ("text", "code", "place", "message"),
     [
         ("- func: f(Tensr x) -> Tensor\n", "C10E204", "native.yaml:1:11", "unknown type `Tensr`"),
-        ("- op: f\n", "C10E105", "native.yaml:1:3", "`aten::f` has no `func`, and so no schema to compare"),
-        ("- 3\n", "C10E106", "native.yaml:1:3", "entry 1 has neither a text `func` nor a text `op`"),
         (
             "- func: f(Tensor x) -> ()\n- func: f(int x) -> ()\n",
             "C10E301",
             "native.yaml:2:9",
             "operator `aten::f` is defined twice",
         ),
+    ],
+)
+def test_a_fault_of_an_operator_leaves_the_others(folder, text, code, place, message):
+    (folder / "native.yaml").write_text(f"{text}- func: g(Tensor x) -> Tensor\n")
+    f, g = read_side("native.yaml").operators.values()
+    assert (f.fault.code, str(f.fault.span), f.fault.message) == (code, place, message)
+    assert (str(g.schema), g.fault) == ("aten::g(Tensor x) -> Tensor", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place", "message"),
+    [
+        ("- 3\n", "C10E106", "native.yaml:1:3", "entry 1 has neither a text `func` nor a text `op`"),
         ("- func: f() -> ()\n  func: g() -> ()\n", "C10E103", "native.yaml:2:3", "key `func` is given twice"),
     ],
 )
-def test_faults_of_native_functions_are_placed(folder, text, code, place, message):
+def test_what_is_no_list_of_operators_is_no_side(folder, text, code, place, message):
     (folder / "native.yaml").write_text(text)
     found = fault("native.yaml")
     assert (found.code, str(found.span), found.message) == (code, place, message)
 
 
-def test_a_broken_manifest_is_refused_with_all_faults_also_of_its_includes(folder):
-    (folder / "more.yaml").write_text('version: 1\noperators:\n  - schema: "m::g(Tensr x) -> Tensor"\n')
-    assert fault("sub/registry.yaml").code == "C10E204"
+@pytest.mark.parametrize("text", ["- op: f\n", "- func: aten::f\n  namespace: edge\n  inherits: aten::f\n"])
+def test_what_executorch_only_names_has_no_schema(folder, text):
+    (folder / "functions.yaml").write_text(text)
+    f = read_side("functions.yaml").operators["aten::f"]
+    assert (f.schema, f.fault, f.span().line) == (None, None, 1)
+
+
+def test_a_fault_of_an_included_file_leaves_what_the_others_say(folder):
+    (folder / "more.yaml").write_text(
+        'version: 1\noperators:\n  - schema: "m::g(Tensr x) -> Tensor"\n  - schema: "m::h(Tensor x) -> ()"\n'
+    )
+    side = read_side("sub/registry.yaml")
+    assert {name: o.fault and o.fault.message for name, o in side.operators.items()} == {
+        "d::f": None,
+        "m::g": "unknown type `Tensr`",
+        "m::h": "unknown type `Tensr`",  # the file is disabled
+    }
+    assert side.hidden is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("include: [../more.yaml]", "include: [../more.yaml, ../gone.yaml]"),
+        ("include: [../more.yaml]", "include: [/etc/hosts, ../more.yaml]"),
+        ("include: [../more.yaml]", "include: ../more.yaml"),
+        ('  - schema: "d::f', '  - 5\n  - schema: "d::f'),
+        ('  - schema: "d::f', '  - summary: s\n  - schema: "d::f'),
+    ],
+)
+def test_what_cannot_be_seen_at_all_is_hidden(folder, old, new):
+    path = folder / "sub" / "registry.yaml"
+    path.write_text(MANIFEST.replace(old, new))
+    side = read_side("sub/registry.yaml")
+    assert side.hidden in side.faults
+    assert side.operators["d::f"].fault is None
+
+
+def test_a_faulty_kernel_or_case_takes_no_key_away(folder):
+    path = folder / "sub" / "registry.yaml"
+    path.write_text(
+        MANIFEST.replace("CUDA: [k.py:g, k.py:h]", "CUDA: {kernel: 3}") + "    cases: [{nam: x}]\n"
+    )
+    side = read_side("sub/registry.yaml")
+    assert side.faults
+    assert {key: str(span) for key, span in side.operators["d::f"].kernels.items()} == {
+        "CPU": "sub/registry.yaml:5:15",
+        "CUDA": "sub/registry.yaml:5:28",
+    }
+    assert (side.operators["d::f"].fault, side.hidden) == (None, None)
+
+
+def test_standard_input_is_a_side(folder, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MANIFEST.replace("../", "").encode())))
+    side = read_side("-")
+    assert list(side.operators) == ["d::f", "m::g"]
+    assert str(side.operators["d::f"].span()) == "<stdin>:4:13"
 
 
 def test_a_missing_file_cannot_be_read(folder):
     found = fault("nowhere.yaml")
     assert (found.code, found.message) == ("C10E101", "manifest `nowhere.yaml` does not exist")
-    assert found.help == "name a file, or `REV:path` with the path from the top of the git repository"
+    assert found.help == "name a file, `-`, or `REV:path` with the path from the top of the git repository"
 
 
 def test_a_revision_is_read_from_git_with_its_includes(repository):
@@ -177,7 +246,9 @@ def test_the_index_is_read_too(repository):
 def test_an_include_that_git_does_not_have_says_what_to_do_about_it(folder, repository_of):
     (folder / "sub" / "registry.yaml").write_text(MANIFEST.replace("more", "gone"))
     repository_of(folder)
-    found = fault("HEAD:sub/registry.yaml")
+    side = read_side("HEAD:sub/registry.yaml")
+    (found,) = side.faults
+    assert side.hidden is found
     assert (found.code, str(found.span)) == ("C10E101", "HEAD:sub/registry.yaml:2:11")
     assert found.help == "write the path of a manifest that is there, from the folder of this one"
 

@@ -65,7 +65,8 @@ def test_native_functions_get_the_kernels_of_torch_without_torch(file, monkeypat
     imported = import_file(file("native_functions.yaml", NATIVE), keys=("CPU", "Meta"))
     assert keys(imported) == {"aten::add.Tensor": ("CPU", "Meta"), "aten::add.out": ("CPU", "Meta")}
     assert imported.left_out == {"no tensor argument to dispatch on": ["aten::empty.memory_format"]}
-    assert (imported.origin, imported.note) == ("native_functions.yaml", "")
+    assert imported.origin == "native_functions.yaml"
+    assert imported.note.startswith("torch is not installed here, so nobody knows whether its kernels fit")
 
 
 def test_without_binding_there_are_no_kernels(file):
@@ -113,7 +114,7 @@ def test_without_torch_and_without_schemas_named_operators_are_refused(file, mon
 
 
 def test_schemas_are_not_looked_for_where_every_entry_has_its_own(file, monkeypatch):
-    monkeypatch.setattr(torch_import, "import_torch", lambda **_: pytest.fail("torch was asked"))
+    monkeypatch.setattr(torch_import, "Live", lambda: pytest.fail("torch was asked"))
     text = EXECUTORCH.partition("- func")[2]
     imported = import_file(file("functions.yaml", f"- func{text}"))
     assert keys(imported) == {"mine::twice.out": ()}
@@ -169,7 +170,8 @@ def test_only_wanted_keys_are_given():
         ("f(int x) -> Tensor", "no tensor argument to dispatch on"),
         ("f(Tensor x, ...) -> Tensor", "`...` among arguments or returns"),
         ("f(Tensor x) -> ...", "`...` among arguments or returns"),
-        ("f(__torch__.torch.classes.c10d.Work x) -> Tensor", "unknown type"),
+        ("f(Tensr x) -> Tensor", "unknown type"),
+        ("f(__torch__.torch.classes.c10d.Work x) -> Tensor", "no tensor argument to dispatch on"),
         ("f(Tensor x, int x) -> Tensor", "argument name used twice"),
         ("f", "no `->` and returns"),
     ],
@@ -189,8 +191,9 @@ def test_a_name_is_taken_once_and_the_most_frequent_reason_comes_first(file):
     ]
 
 
-def test_operators_come_by_name_and_kernels_are_counted(file):
+def test_operators_come_by_name_and_kernels_are_counted(file, monkeypatch):
     text = "- func: b::f(Tensor x) -> Tensor\n- func: a::g(Tensor x) -> Tensor\n"
+    monkeypatch.setattr(torch_import, "is_installed", lambda package: False)
     imported = import_file(file("native_functions.yaml", text), keys=("CPU", "Meta"))
     assert [o.schema.name.namespace for o in imported.operators] == ["a", "b"]
     assert imported.kernel_count == 4
@@ -268,6 +271,14 @@ def test_every_kernel_comes_back_and_takes_torchs_tensors(tmp_path):
     assert {(k.arrays, k.requires) for k in kernels} == {("torch", ("torch",))}
 
 
+def test_custom_classes_are_named_in_the_manifest(tmp_path):
+    text = "c10d::f(Tensor x, __torch__.torch.classes.c10d.Work[] w) -> __torch__.torch.classes.ns.Other"
+    schema = parse_schema(text, "torch", known_classes=["c10d.Work", "ns.Other"])
+    rendered = render_manifest(imported(ImportedOperator(schema)))
+    assert "classes: [c10d.Work, ns.Other]\n" in rendered
+    assert load(tmp_path, rendered).operators[0].schema == schema
+
+
 def test_without_kernels_nothing_is_said_of_torch(tmp_path):
     text = render_manifest(imported(ImportedOperator(parse_schema(SCHEMAS[0]))))
     assert "arrays" not in text
@@ -319,6 +330,10 @@ def test_nothing_is_lost_without_a_reason(torch, everything):
     left_out = {name for names in everything.left_out.values() for name in names}
     assert taken | left_out >= known
     assert not taken & left_out
+
+
+def test_no_type_of_torchs_is_unknown(everything):
+    assert "unknown type" not in everything.left_out
 
 
 def test_a_key_is_an_operators_where_torch_has_something_to_call(everything):

@@ -330,3 +330,34 @@ def test_an_included_manifest_has_its_own_dialect(tmp_path):
 def test_names_and_summaries_are_of_one_line(tmp_path, fields, column, message):
     findings, _ = operator_with(tmp_path, fields)
     assert findings == [("C10E106", 4, column, message)]
+
+
+CLASSES = """\
+version: 1
+classes: [c10d.Work]
+operators:
+  - schema: "d::f(Tensor x, __torch__.torch.classes.c10d.Work w) -> Tensor"
+  - schema: "d::g(Tensor x, __torch__.torch.classes.c10d.Other w) -> Tensor"
+"""
+
+
+def test_schemas_may_use_the_custom_classes_that_the_manifest_names(tmp_path):
+    result = load(tmp_path, CLASSES)
+    assert [str(operator.name) for operator in result.manifest.operators] == ["d::f"]
+    (found,) = result.diagnostics
+    assert (found.code, found.span.line) == ("C10E204", 5)
+    assert "custom class `c10d.Other` is not registered" in found.message
+    assert found.help == "name it under `classes:` of the manifest, or in known_classes"
+    assert load(tmp_path, CLASSES.replace("Work]", "Work, c10d.Other]")).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ("c10d.Work", "`classes` must be a list, not a string"),
+        ("[c10d.Work, c10d::Other]", "`c10d::Other` in `classes` is no custom class such as `c10d.Work`"),
+    ],
+)
+def test_what_is_no_name_of_a_class_is_found(tmp_path, classes, message):
+    found, *_ = load(tmp_path, CLASSES.replace("[c10d.Work]", classes)).diagnostics
+    assert (found.code, found.span.line, found.message) == ("C10E106", 2, message)

@@ -11,6 +11,7 @@ def test_an_annotation_names_its_place_and_escapes_what_github_reads():
 
 def test_without_a_place_only_the_title_is_left():
     assert annotation("notice", "t", "m", None) == "::notice title=t::m"
+    assert annotation("notice", "t", "m", Span("<stdin>", 1, 1, 2)) == "::notice title=t::m"
 
 
 def test_a_revision_is_dropped_and_the_path_made_plain(tmp_path, monkeypatch):

@@ -130,7 +130,12 @@ def test_a_fault_of_syntax_points_at_the_token(text, start, end):
         ("Union(int)", 0, 10, "write the one type without `Union`"),
         ("Dict(t, int)", 5, 6, "use `str` or `int` keys"),
         ("__torch__.other.classes.a.B", 10, 15, ""),
-        ("__torch__.torch.classes.a.B", 26, 27, ""),
+        (
+            "__torch__.torch.classes.a.B",
+            26,
+            27,
+            "name it under `classes:` of the manifest, or in known_classes",
+        ),
         ("__torch__.torch", 0, 15, ""),
     ],
 )
