@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from c10cli.bench.outcome import CaseResult, Skipped
 from c10cli.dispatch.names import matches_name
-from c10cli.errors import BenchError, Diagnostic, did_you_mean
+from c10cli.errors import BenchError, Diagnostic, ManifestError, did_you_mean
 from c10cli.manifest.declarations import Manifest
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
 from c10cli.verify.inputs import CasePoint, case_points
@@ -72,7 +73,15 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Collectio
     Raises:
         BenchError: C10E601, one of *select* names no case; C10E604, two cases
             have one id.
+        ManifestError: an operator that *select* names has faults, and was left out.
     """
+    faults = registry.manifest.faults
+    names = [pattern.partition("/")[0] for pattern in select]
+    wanted = [
+        found for name, found in faults.items() if not select or (name and matches_name(str(name), names))
+    ]
+    if wanted:
+        raise ManifestError(*itertools.chain(*wanted), path=registry.manifest.path)
     known = find_cases(registry)
     idle = [pattern for pattern in select if not any(matches_name(identity, [pattern]) for identity in known)]
     if idle or not known:

@@ -62,7 +62,7 @@ def command(
 
     if resume == "":  # a variable of a script that is not set, not a wish for a new run
         raise click.UsageError("--resume is given without a run; name its folder, or `latest`")
-    registry = session.load()
+    registry = session.load(partly=True)
     run = None
     if resume:
         folder = find_run_folder(output, resume)

@@ -116,6 +116,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         if session.format == "text":
             session.format = value_given(sys.argv[1:] if argv is None else argv, "--format") or "text"
         session.end_with_error()
+    session.tell_left_out()
     session.name_page()
     return code
 

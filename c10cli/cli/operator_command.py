@@ -137,11 +137,11 @@ def _find(session: Session, op: str, words: Sequence[str]) -> LinkedOperator:
     try:
         if named is not None:
             with contextlib.suppress(C10Error):
-                linked = session.load().find(op)
+                linked = session.load(partly=True).find(op)
                 if any(argument.name == "registry" for argument in linked.decl.schema.arguments):
                     return linked
             session.registry = named
-        return session.load().find(op)
+        return session.load(partly=True).find(op)
     finally:
         session.is_quiet = False
 

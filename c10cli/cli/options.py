@@ -87,7 +87,7 @@ def complete_operator(ctx: click.Context, _parameter: click.Parameter | None, in
     from c10cli.manifest.load import require_manifest
 
     try:
-        manifest = require_manifest(ctx.ensure_object(Session).registry_path)
+        manifest = require_manifest(ctx.ensure_object(Session).registry_path, partly=True)
     except C10Error:  # a shell's prompt is no place to tell it
         return []
     full = [str(operator.name) for operator in manifest.operators]

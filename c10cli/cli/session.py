@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from c10cli.describe import printable
-from c10cli.errors import C10Error, Diagnostic, ManifestError, ReportError
+from c10cli.errors import C10Error, Diagnostic, ManifestError, ReportError, capped
 from c10cli.manifest.discover import VARIABLE, find_registry
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Session:
     _shown: list[Diagnostic] = field(default_factory=list)
     _disabled: tuple[DisabledManifest, ...] | None = None  # of the manifest, once there is one
     _untold: tuple[DisabledManifest, ...] = ()
+    _left_out: tuple[str, ...] = ()  # the operators with faults
     _wrote_json: bool = False
     _told_registry: bool = False
 
@@ -80,8 +81,11 @@ class Session:
             raise ManifestError(Diagnostic("C10E101", "the registry is given without a name"))
         return short_path(find_registry(self.registry, os.environ, _current_folder()))
 
-    def manifest(self) -> Manifest:
+    def manifest(self, *, partly: bool = False) -> Manifest:
         """The manifest, without fault.
+
+        Args:
+            partly: see `require_manifest`.
 
         Raises:
             ManifestError: with all faults.
@@ -89,21 +93,27 @@ class Session:
         from c10cli.manifest.load import require_manifest
 
         self.tell_registry()
-        manifest = require_manifest(self.registry_path)
+        manifest = require_manifest(self.registry_path, partly=partly)
+        if manifest.faults:
+            names = [f"`{name}`" if name else "one without a name" for name in manifest.faults]
+            self._left_out = capped(names, 8)
         # Their operators are missing from everything that follows; the rest is whole.
         self._disabled = self._untold = manifest.disabled
         self.tell_registry()
         return manifest
 
-    def load(self) -> Registry:
+    def load(self, *, partly: bool = False) -> Registry:
         """The registry, its operators registered in a dispatcher; no kernel is imported.
+
+        Args:
+            partly: see `require_manifest`; what is asked of an operator that is left out tells its faults.
 
         Raises:
             ManifestError: with all faults.
         """
         from c10cli.manifest.link import link_manifest
 
-        return link_manifest(self.manifest())
+        return link_manifest(self.manifest(partly=partly))
 
     @property
     def is_json(self) -> bool:
@@ -206,6 +216,11 @@ class Session:
             self._disabled = None  # this layout is the same for every command
             with contextlib.suppress(C10Error):
                 self.echo_json("c10.error/1", diagnostics=found)
+
+    def tell_left_out(self) -> None:
+        """Say which operators were left out, unless something else was shown: they may be why."""
+        if self._left_out and not self._shown:
+            self.tell(f"left out for their findings, see `c10 validate`: {', '.join(self._left_out)}")
 
     def name_page(self) -> None:
         """Say where the first code shown is explained, to a person: on a terminal, in text."""

@@ -21,7 +21,7 @@ def command(session: Session, op: str) -> int:
 
     No kernel is imported: what is said of its function is read in its source.
     """
-    linked = session.load().find(op)
+    linked = session.load(partly=True).find(op)
     if session.is_json:
         session.echo_json("c10.show/1", **_as_dict(linked))
     else:

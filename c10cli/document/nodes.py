@@ -36,12 +36,13 @@ class Document:
     ``value`` is `REFUSED` where nothing could be built.
     """
 
-    __slots__ = ("_lines", "file", "findings", "places", "repeats", "text", "value")
+    __slots__ = ("_lines", "file", "findings", "has_anchors", "places", "repeats", "text", "value")
 
     def __init__(self, file: str, text: str = "") -> None:
         self.file = file
         self.text = text
         self.value: object = REFUSED
+        self.has_anchors = False  # and so things that count in several places
         self.findings = Findings()
         # By id of the container: its place, the places of its entries, and itself, which
         # keeps the id from being used again.

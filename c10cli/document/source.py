@@ -74,6 +74,7 @@ def parse_document(text: str | bytes, file: str = "<manifest>") -> Document:
         loader, builder = _Loader(document.text), _Builder(document)
         try:
             document.value = builder.build(loader.get_event)
+            document.has_anchors = bool(builder.anchors)
         except (ManifestError, yaml.YAMLError):
             builder.check_open()
             raise

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from c10cli.document.nodes import Document
 from c10cli.errors import Diagnostic, Findings, Span, capped, did_you_mean
 from c10cli.manifest.cases import case_given_twice, check_inputs
 from c10cli.manifest.declarations import (
@@ -39,6 +40,7 @@ class ManifestFile:
         findings: what is wrong with it, whatever others say.
         unread: the names of operators that it defines with a faulty schema.
         below: the files that it includes, directly or through others.
+        document: what was read.
         span: the first include that names it; None: it is the root.
     """
 
@@ -50,6 +52,7 @@ class ManifestFile:
     findings: Findings = field(default_factory=Findings)
     unread: frozenset[str] = frozenset()
     below: frozenset[ManifestFile] = frozenset()
+    document: Document | None = None
     is_manifest: bool = True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -203,9 +203,12 @@ class Manifest:
 
     Args:
         removals: the waivers for operators that are gone; their subject is the name.
+        faults: what is wrong with operators of the file itself, by name, None for names that
+            cannot be told; empty where something is wrong with more than operators.
     """
 
     path: Path
     operators: tuple[OperatorDecl, ...]
     disabled: tuple[DisabledManifest, ...] = ()
     removals: tuple[Waiver, ...] = ()
+    faults: Mapping[OperatorName | None, Sequence[Diagnostic]] = field(default_factory=dict)

@@ -241,10 +241,19 @@ def _parse(text: object) -> OperatorName | None:
     return None
 
 
+def name_of(entry: dict[str, Any]) -> OperatorName | None:
+    """The name of the operator that *entry* defines or extends, its schema read or not; None for none."""
+    match = _name_in(entry.get("schema"))
+    return _parse(match[1] if match else entry.get("operator"))
+
+
+def _name_in(schema: object) -> re.Match[str] | None:
+    return _NAME.match(schema) if type(schema) is str else None
+
+
 def _owner(entry: dict[str, Any], index: int) -> str:
     """What to call an operator in messages, its schema read or not."""
-    schema = entry.get("schema")
-    match = _NAME.match(schema) if type(schema) is str else None
+    match = _name_in(entry.get("schema"))
     return f"`{match[1][:200]}`" if match else f"operator {index + 1}"
 
 

@@ -146,8 +146,16 @@ class Registry:
         Raises:
             UnknownOperatorError: C10E401.
             AmbiguousOverloadError: C10E402.
+            ManifestError: the operator has faults, and was left out.
         """
-        return self.operators[select_name(name, list(self.operators))]
+        faults = self.manifest.faults
+        try:
+            found = select_name(name, [*self.operators, *(known for known in faults if known)])
+        except UnknownOperatorError as error:  # the name of one with faults may be what could not be read
+            raise UnknownOperatorError(*error.diagnostics, *faults.get(None, ()), **error.facts) from error
+        if found in faults:
+            raise ManifestError(*faults[found], path=self.manifest.path)
+        return self.operators[found]
 
     __getitem__ = find
 
@@ -156,13 +164,16 @@ class Registry:
         return [(linked, v) for linked in self for variants in linked.variants.values() for v in variants]
 
 
-def load_registry(path: str | Path, dispatcher: Dispatcher | None = None) -> Registry:
+def load_registry(
+    path: str | Path, dispatcher: Dispatcher | None = None, *, partly: bool = False
+) -> Registry:
     """The operators and kernels of the manifest at *path*, registered entirely or not at all.
 
     No kernel is imported: that happens at the first call that needs it.
 
     Args:
         dispatcher: None: a new one.  The manifest may extend the operators that it has.
+        partly: leave out the operators with faults, where all faults are those of operators.
 
     Raises:
         ManifestError: the manifest has faults; all of them are in ``diagnostics``.
@@ -170,7 +181,8 @@ def load_registry(path: str | Path, dispatcher: Dispatcher | None = None) -> Reg
             already, or a kernel of one that the manifest extends.
     """
     operators = dispatcher.operators() if dispatcher is not None else []
-    manifest = require_manifest(Path(path), outside={op.name: op.schema for op in operators})
+    outside = {op.name: op.schema for op in operators}
+    manifest = require_manifest(Path(path), outside=outside, partly=partly)
     return link_manifest(manifest, dispatcher)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from c10cli.document.source import MAX_DEPTH, load_document
 from c10cli.errors import Diagnostic, Findings, ManifestError, Span
 from c10cli.manifest.combine import ManifestFile, Together, defined_twice
 from c10cli.manifest.declarations import ExtensionDecl, Manifest, OperatorDecl
-from c10cli.manifest.entries import OperatorReader, is_extension
+from c10cli.manifest.entries import OperatorReader, is_extension, name_of
 from c10cli.manifest.waivers import read_waivers
 from c10cli.schema.model import FunctionSchema, OperatorName
 
@@ -75,9 +76,8 @@ def _load(path: Path, read: ReadDocument, outside: Schemas) -> LoadResult:
         return LoadResult(None, root.findings, tuple(root.findings))
     files = [*reading.files.values(), root]
     if len(files) == 1 and not root.extensions:
-        return LoadResult(
-            Manifest(path, root.operators, (), root.removals), root.findings, tuple(root.findings)
-        )
+        manifest = Manifest(path, root.operators, (), root.removals, _by_operator(root, root.findings))
+        return LoadResult(manifest, root.findings, tuple(root.findings))
     together = Together(files, outside)
     disabled, own = together.disabled(), together.own()
     removals = tuple(waiver for file in files for waiver in file.removals)
@@ -85,25 +85,57 @@ def _load(path: Path, read: ReadDocument, outside: Schemas) -> LoadResult:
     is_derived = any(finding.code == "C10E303" for finding in own)
     findings = Findings(included if is_derived else own)
     findings += own if is_derived else included
-    return LoadResult(Manifest(path, together.operators(), disabled, removals), findings, tuple(own))
+    # A cause in a file that is disabled may concern all.
+    faults = {} if included and is_derived else _by_operator(root, own)
+    manifest = Manifest(path, together.operators(), disabled, removals, faults)
+    return LoadResult(manifest, findings, tuple(own))
 
 
-def require_manifest(path: str | Path, *, outside: Schemas | None = None) -> Manifest:
+def _by_operator(
+    file: ManifestFile, findings: Findings
+) -> Mapping[OperatorName | None, Sequence[Diagnostic]]:
+    """The *findings* of *file* by the operator whose entry each is in; none where one is elsewhere."""
+    found: dict[OperatorName | None, list[Diagnostic]] = {}
+    document: Any = file.document
+    # What an alias stands for is read with other entries too.
+    if not findings or document.has_anchors or len(findings) < findings.total:
+        return found
+    root, places = document.value, document.places
+    starts = [(*key[:2], root) for key, _ in places[id(root)][1].values()]
+    if type(root.get("operators")) is list:
+        entries = zip(places[id(root["operators"])][1], root["operators"], strict=True)
+        starts += [(*place[:2], entry) for place, entry in entries]
+    starts.sort(key=lambda start: start[:2])
+    for finding in findings.told():
+        at = (finding.span.line - 1, finding.span.column - 1) if finding.span else (-1, -1)
+        index = bisect_right(starts, at, key=lambda start: start[:2])
+        entry = starts[index - 1][2] if index else root
+        if entry is root:
+            return {}
+        found.setdefault(name_of(entry) if type(entry) is dict else None, []).append(finding)
+    return found
+
+
+def require_manifest(path: str | Path, *, outside: Schemas | None = None, partly: bool = False) -> Manifest:
     """The manifest in the file at *path*.
 
     A broken include only disables itself: it is in the result's ``disabled``.
 
     Args:
         outside: see `load_manifest`.
+        partly: leave out the operators with faults, which are in the result's
+            ``faults``, where all faults are those of operators.
 
     Raises:
         ManifestError: the file itself has faults; they are attached, and those
             of its includes, which may be their cause.
     """
     result = load_manifest(path, outside=outside)
-    if result.own or result.manifest is None:
+    manifest = result.manifest
+    if manifest is None or (result.own and not (partly and manifest.faults)):
         raise ManifestError(*result.diagnostics, path=Path(path))
-    return result.manifest
+    sound = tuple(operator for operator in manifest.operators if operator.name not in manifest.faults)
+    return replace(manifest, operators=sound)
 
 
 class _Reading:
@@ -140,6 +172,7 @@ class _Reading:
             fields.findings,
             frozenset(reader.unread),
             frozenset(includes).union(*(include.below for include in includes)),
+            document,
         )
 
     def _includes(
