@@ -66,7 +66,10 @@ def parse_expression(text: str) -> Expression:
     except SyntaxError as error:
         start = _margin(text) + max((error.offset or 1) - 1, 0)
         message = f"`{_short(text)}` is not an expression: {error.msg}"
-        raise ManifestError(Diagnostic("C10E110", message, _span(text, start, start + 1))) from error
+        blank = "write an ordinary blank" if "\u00a0" in text else ""
+        raise ManifestError(
+            Diagnostic("C10E110", message, _span(text, start, start + 1), help=blank)
+        ) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise _fault(text, "expression is too deeply nested or has a null character") from error
     _check(text, tree, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -115,6 +116,8 @@ def _nothing_selected(idle: Sequence[str], known: Iterable[str]) -> BenchError:
     parts = {part for identity in known for part in identity.split("/")}
     bases = {part.partition("::")[2] for part in parts if "::" in part}
     fact = f"no case matches {' or '.join(f'`{pattern}`' for pattern in idle)}"
-    notes = tuple(f"a case is called `{identity}`" for identity in [*known][:2])
+    words = [word for word in re.split(r"[/*?]+", idle[0]) if word]
+    nearest = sorted(known, key=lambda identity: -sum(word in identity for word in words))
+    notes = tuple(f"a case is called `{identity}`" for identity in nearest[:2])
     help = did_you_mean(idle[0], parts | bases) or "give a part of a case's name"
     return BenchError(Diagnostic("C10E601", fact, notes=notes, help=help))

@@ -62,7 +62,8 @@ def command(
     if not imported.operators:
         _say(session, imported, None)
         what = f"no operator of {imported.origin} is taken"
-        session.show_diagnostics([Diagnostic("C10E401", what, help="widen --select")])
+        todo = "widen --select" if select else "see what is left out, and why"
+        session.show_diagnostics([Diagnostic("C10E401", what, help=todo)])
         return 4
     text = sealed(torch_import.render_manifest(imported, select), "c10 import")
     if save is None:

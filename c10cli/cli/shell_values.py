@@ -40,7 +40,11 @@ def bind_values(call: OperatorCall) -> Arguments:
         raise DispatchError(Diagnostic("C10E410", fact, help=did_you_mean(dtype, DTYPES) or "use float32"))
     if len(call.positional) > len(schema.positional):
         # Binding counts what is given and names the schema; values do not matter.
-        schema.bind(call.positional, dict.fromkeys(call.keywords))
+        try:
+            schema.bind(call.positional, dict.fromkeys(call.keywords))
+        except ArgumentError as error:
+            told = (replace(d, help=_unquoted(*call.positional) or d.help) for d in error.diagnostics)
+            raise ArgumentError(*told, **error.facts) from None
     rng = np.random.default_rng(call.seed)
 
     def value(argument: Argument, text: str) -> Any:
@@ -50,6 +54,12 @@ def bind_values(call: OperatorCall) -> Arguments:
     named = [argument for argument in schema.arguments if argument.name in call.keywords]
     keywords = {argument.name: value(argument, call.keywords[argument.name]) for argument in named}
     return schema.bind(positional, keywords, is_tensor=is_tensor)
+
+
+def _unquoted(*words: str) -> str:
+    """What to do where a shell has cut an expression at its blanks; empty where none is cut."""
+    pairs = [(word.count(left), word.count(right)) for word in words for left, right in ("()", "[]")]
+    return "" if all(left == right for left, right in pairs) else "quote expressions: '[1, 2]'"
 
 
 def place_values(call: OperatorCall, arguments: Arguments) -> Arguments:
@@ -76,7 +86,7 @@ def _value(argument: Argument, text: str, dtype: str, rng: np.random.Generator, 
         value = evaluate(parse_expression(text), _WORDS | files, dtype, rng)
     except ManifestError as error:
         fault = error.diagnostics[0]
-        help = fault.help or f"give a value of type {argument.type}"
+        help = fault.help or _unquoted(text) or f"give a value of type {argument.type}"
         told = replace(fault, code="C10E410", message=f"{what}: {fault.message}", help=help)
         raise ArgumentError(told) from error
     return as_argument(argument, value, dtype)
@@ -115,7 +125,8 @@ def _read(text: str, what: str) -> Any:
         with io.BytesIO(sys.stdin.buffer.read()) if text == "-" else Path(name).open("rb") as source:
             loaded = np.load(source, allow_pickle=False)
             if not isinstance(loaded, np.ndarray):
-                return loaded[_member(loaded.files, name, member)]
+                names = [n for n in loaded.files if f"{n}.npy" in loaded.zip.namelist()]
+                return loaded[_member(names, name, member)]
     except C10Error:
         raise
     except Exception as error:  # a damaged file makes NumPy and zipfile raise almost anything
@@ -138,7 +149,8 @@ def _member(names: list[str], file: str, member: str) -> str:
     if not member and len(names) == 1:
         return names[0]
     if not names:
-        raise _refused(f"`{file}` has no arrays", "give another file")
+        todo = "give an .npy or .npz file, such as numpy.save writes of a tensor"
+        raise _refused(f"`{file}` has no arrays of NumPy", todo)
     listed = ", ".join(f"`{name}`" for name in names)
     fact = f"has no array `{member}`; there is {listed}" if member else f"has several arrays: {listed}"
     raise _refused(f"`{file}` {fact}", f"write @{file}:{names[0]}")

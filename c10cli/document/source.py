@@ -71,6 +71,7 @@ def parse_document(text: str | bytes, file: str = "<manifest>") -> Document:
     try:
         if isinstance(text, bytes):
             document.text = _decoded(text, file)
+        _check_blanks(document)
         loader, builder = _Loader(document.text), _Builder(document)
         try:
             document.value = builder.build(loader.get_event)
@@ -290,6 +291,23 @@ def _decoded(data: bytes, file: str) -> str:
             Document(file, line).span_at(len(before)),
         )
         raise ManifestError(Diagnostic("C10E102", message, span, help="save the file as UTF-8")) from error
+
+
+def _check_blanks(document: Document) -> None:
+    """Refuse a no-break space where YAML's blanks mean something: there it would be a part of a key or value.
+
+    Raises:
+        ManifestError: C10E102.
+    """
+    match = re.search(_NO_BREAK, document.text) if "\u00a0" in document.text else None
+    if match:
+        message = "no-break space (U+00A0), which is no blank to YAML"
+        span = document.span_at(match.end() - 1)
+        raise ManifestError(Diagnostic("C10E102", message, span, help="write an ordinary blank"))
+
+
+# Among what begins a line, or behind its first key.
+_NO_BREAK = re.compile(r"^[ \t-]*(?:\w+:[ \t]*)?\u00a0", re.MULTILINE)
 
 
 def _unprintable_finding(document: Document) -> Diagnostic:

@@ -27,8 +27,11 @@ KERNEL_PACKAGES = "_c10_registry_"
 _PRIVATE = re.compile(rf"{KERNEL_PACKAGES}\w+\.")
 
 
-def load_entry_point(entry_point: EntryPoint) -> Any:
+def load_entry_point(entry_point: EntryPoint, *, has_requires: bool = False) -> Any:
     """The object that *entry_point* names; its module is imported.
+
+    Args:
+        has_requires: whether the manifest may say of it what it needs.
 
     Raises:
         RegistrationError: C10E304, there is no such file, module or name, or
@@ -53,6 +56,7 @@ def load_entry_point(entry_point: EntryPoint) -> Any:
         raise
     except BaseException as error:  # whatever a module raises, it must not end the command
         reason, todo, absent = _why_not_imported(error, entry_point.path)
+        todo += ", or list it under `requires:`" if absent and has_requires else ""
         fact = f"`{entry_point.holder}` cannot be imported: {reason}"
         raise _not_found(entry_point, fact, todo, absent) from error
     if value is _ABSENT:
@@ -131,7 +135,7 @@ def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str
     if missing and path is not None and path.with_name(f"{missing}.py").is_file():
         return reason, f"write `from . import {missing}`: the folder of a kernel is on no search path", ""
     if missing:
-        return reason, f"install `{missing}`, or list it under `requires:`", missing
+        return reason, f"install `{missing}`", missing
     return reason, "make the module importable", ""
 
 

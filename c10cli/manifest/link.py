@@ -10,6 +10,7 @@ from pathlib import Path
 from c10cli.arrays.devices import Device, device_of, is_installed
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.library import load_library
+from c10cli.dispatch import refusals
 from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.dispatch.kernel import BoundKernel, bind_kernel
 from c10cli.dispatch.names import select_name
@@ -48,8 +49,8 @@ class ManifestKernel:
         """
         kernel = self.kernel
         try:
-            cache = load_entry_point(kernel.cache) if kernel.cache else None
-            function = load_entry_point(kernel.entry_point)
+            cache = load_entry_point(kernel.cache, has_requires=True) if kernel.cache else None
+            function = load_entry_point(kernel.entry_point, has_requires=True)
             if kernel.arrays and callable(function) and not kernel.boxed:
                 function = load_library(kernel.arrays).adapted(schema, function)
             return bind_kernel(schema, self.name, function, cache, boxed=kernel.boxed)
@@ -146,8 +147,11 @@ class Registry:
         Raises:
             UnknownOperatorError: C10E401.
             AmbiguousOverloadError: C10E402.
+            ArgumentError: C10E405, no text.
             ManifestError: the operator has faults, and was left out.
         """
+        if not isinstance(name, str):
+            raise refusals.wrong_argument("find(...)", "the name of an operator", name)
         faults = self.manifest.faults
         try:
             found = select_name(name, [*self.operators, *(known for known in faults if known)])
@@ -177,9 +181,12 @@ def load_registry(
 
     Raises:
         ManifestError: the manifest has faults; all of them are in ``diagnostics``.
+        ArgumentError: C10E405, *path* is none.
         RegistrationError: the dispatcher has an operator of the manifest
             already, or a kernel of one that the manifest extends.
     """
+    if not isinstance(path, str | Path):
+        raise refusals.wrong_argument("load_registry(...)", "the path of a manifest", path)
     operators = dispatcher.operators() if dispatcher is not None else []
     outside = {op.name: op.schema for op in operators}
     manifest = require_manifest(Path(path), outside=outside, partly=partly)

@@ -107,7 +107,8 @@ class _Comparison:
             fits = _mismatch(np.asarray(actual), np.asarray(expected), tolerance) is None
         if fits:
             return None
-        return Difference(f"it is {_shown(actual)} where the reference gives {_shown(expected)}")
+        widen = _WIDEN if _kind_of_number(expected) in ("float", "complex") else ""
+        return Difference(f"it is {_shown(actual)} where the reference gives {_shown(expected)}", widen)
 
     def _of_tensors(self, actual: Any, expected: Any) -> Difference | None:
         masked = np.count_nonzero(actual.mask) if isinstance(actual, np.ma.MaskedArray) else 0
@@ -119,13 +120,16 @@ class _Comparison:
         if fault:
             return fault
         tolerance = tolerance_of(self._decl, _coarsest([dtype, stated], stated))
-        mismatch = _mismatch(to_numpy(actual), to_numpy(expected), tolerance)
-        return Difference(mismatch) if mismatch else None
+        got, wanted = to_numpy(actual), to_numpy(expected)
+        mismatch = _mismatch(got, wanted, tolerance)
+        widens = got.shape == wanted.shape and _kind(stated) in ("float", "complex")
+        return Difference(mismatch, _WIDEN if widens else "") if mismatch else None
 
     def _dtype_fault(self, dtype: str, stated: str) -> Difference | None:
         kind, fact = _kind(dtype), f"the dtype is {dtype} where the reference gives {stated}"
         if kind != _kind(stated):
-            return Difference(fact)
+            wanted = {"float": "a floating", "complex": "a complex"}.get(_kind(stated), "the reference's")
+            return Difference(fact, f"return {wanted} dtype")
         if self._decl.result_dtype == "any" or (dtype == stated and stated not in _WIDE):
             return None
         if kind == "integer":
@@ -144,6 +148,7 @@ class _Comparison:
 
 
 _KEEP = "return {} dtype, or write `result_dtype: any` in the operator"
+_WIDEN = "correct the kernel, or widen `tolerance:` with a reason"
 
 
 def _mismatch(actual: Any, expected: Any, tolerance: Tolerance) -> str | None:

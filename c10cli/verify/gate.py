@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -137,7 +137,7 @@ def validate(
         for key in dict.fromkeys(require):
             missed = [skipped for skipped in not_run if skipped.dispatch_key == key]
             if missed or key not in declared:
-                validation.findings.append(_required(key, missed))
+                validation.findings.append(_required(key, missed, declared))
     return validation
 
 
@@ -254,12 +254,14 @@ def _left(linked: LinkedOperator, variant: Variant, answer: Answer) -> Diagnosti
     return Diagnostic("C10E501", fact, variant.kernel.span, help="let it wait for the end of what it starts")
 
 
-def _required(key: str, missed: Sequence[SkippedCheck]) -> Diagnostic:
+def _required(key: str, missed: Sequence[SkippedCheck], declared: Collection[str]) -> Diagnostic:
     """The finding for dispatch key *key*, which had to be run here and was not."""
     reasons = sorted({s.reason for s in missed}) or ["the registry has no kernel for it"]
     return Diagnostic(
         "C10E607",
         f"kernels for required dispatch key `{key}` were not run here: {'; '.join(reasons)}",
         notes=tuple(f"`{s.operator}` {s.variant}" for s in missed[:8]),
-        help="validate on a machine that has the device, or leave --require out",
+        help="meet what is named, or leave --require out"
+        if missed
+        else f"require one of {', '.join(sorted(declared)) or 'none'}",
     )

@@ -11,6 +11,7 @@ import itertools
 import os
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -72,9 +73,10 @@ def as_kernel_error(
     """What *kernel* raised as a finding that names it: C10E501, or what c10cli itself found at its call."""
     if isinstance(error, KernelError) and error.facts.get("operator") == str(schema.name):
         # Of its boxed form or its returns; one that a kernel met elsewhere is what it raised.
+        who = f"kernel `{kernel}` of"
+        named = [replace(d, message=d.message.replace("a kernel of", who, 1)) for d in error.diagnostics]
         named = [
-            d if f"`{kernel}`" in d.message else d.with_notes(f"the kernel is `{kernel}`")
-            for d in error.diagnostics
+            d if f"`{kernel}`" in d.message else d.with_notes(f"the kernel is `{kernel}`") for d in named
         ]
         return KernelError(*named, **{**error.facts, "kernel": kernel})
     told = checked.kernel_raised(schema, kernel, error, [arguments[a.name] for a in schema.arguments])

@@ -73,8 +73,7 @@ class _Checked:
         kernel = OpKernel(linked.handle.calling, key, bound)
         self._compare(linked.decl, variant.kernel, kernel, seed, at)
         if not (self.run or self.skipped):
-            none = "no case could be made" if self.shared else "the operator has no cases"
-            self.skipped = ("run", none)
+            self.skipped = ("run", "no case could be made" if self.shared else "the operator has no cases")
         elif linked.decl.reference is None:
             self.skipped = self.skipped or ("compare", "the operator has no reference to compare with")
 
@@ -87,6 +86,8 @@ class _Checked:
                 expectation = expect(decl, point, arguments=arguments)
             except C10Error as error:
                 self.shared += error.diagnostics
+                if not is_of_case(error):
+                    self.skipped = ("run", "the reference failed")
                 continue
             if point.case.bench:  # others need no cost
                 try:

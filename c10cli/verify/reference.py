@@ -56,7 +56,8 @@ def expect(
         returns = call_checked(decl.schema, decl.reference.text, _giving_arrays(reference), given)
     except KernelError as error:
         reason = error.diagnostics[0]
-        fact = f"the reference of `{decl.name}` failed on case {point.label}: {reason.message}"
+        told = reason.message.replace(f"kernel `{decl.reference.text}` of `{decl.name}`", "it")
+        fact = f"the reference of `{decl.name}` failed on case {point.label}: {told}"
         todo = "make the reference right first; every kernel is judged by it"
         failed = Diagnostic("C10E508", fact, decl.reference.span, notes=reason.notes, help=todo)
         raise KernelError(failed, operator=str(decl.name)) from error
@@ -149,7 +150,7 @@ def find_differences(
             fact = (
                 f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {difference.fact}"
             )
-            todo = difference.help or "correct the kernel, or widen `tolerance:` with a reason"
+            todo = difference.help or "correct the kernel"
             notes = (f"the arguments are {shown}",)
             found.append(Diagnostic("C10E504", fact, place=place, notes=notes, help=todo))
     return tuple(found)

@@ -93,6 +93,12 @@ def test_a_selection_of_nothing_is_refused_with_examples(registry, pattern):
     assert finding.notes[0] == f"a case is called `{small('fast')[0]}`"
 
 
+def test_the_examples_are_those_that_are_nearest(registry):
+    with pytest.raises(BenchError) as caught:
+        make_plan(registry, ["mul/*/float16"])
+    assert caught.value.diagnostics[0].notes[0] == "a case is called `t::mul/CPU/lost/one/float32`"
+
+
 def test_near_names_are_offered_for_a_misspelt_operator(registry):
     with pytest.raises(BenchError) as caught:
         make_plan(registry, ["ad", "mull"][1:])

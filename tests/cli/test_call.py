@@ -303,6 +303,7 @@ def test_help_after_the_operator_is_made_of_its_schema(call):
         (["varaints", "1"], "C10E401", "did you mean `t::variants`"),
         (["variants"], "C10E404", "is missing argument `x`"),
         (["variants", "1", "2"], "C10E404", "2 are given"),
+        (["variants", "[1,", "2]"], "C10E404", "help: quote expressions: '[1, 2]'"),
         (["variants", "1", "--x", "2"], "C10E404", "`x` of `t::variants` is given twice"),
         (["variants", "1", "--x", "2", "--x", "3"], "C10E404", "argument `x` is given twice"),
         (["variants", "1", "--y", "2"], "C10E404", "`--y` is no argument of `t::variants` and no option"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
@@ -87,6 +88,9 @@ def arrays(folder):
     np.savez("two.npz", a=np.ones(2), b=np.zeros(3))
     np.savez("one.npz", only=np.full(2, 7.0))
     np.savez("none.npz")
+    with zipfile.ZipFile("torch.pt", "w") as archive:  # as torch.save writes one
+        for name in ("torch/data.pkl", "torch/byteorder", "torch/data/0"):
+            archive.writestr(name, b"x")
     np.save("objects.npy", np.array([{}], dtype=object), allow_pickle=True)
     np.savez("objects.npz", a=np.array([{}], dtype=object))
     (folder / "text.npy").write_text("hello")
@@ -116,6 +120,12 @@ def test_files_of_arrays_are_read(arrays, text, expected):
     found = value("Tensor", text)
     assert found.tolist() == expected
     assert found.dtype == np.float64
+
+
+def test_an_expression_that_a_shell_has_cut_is_to_be_quoted():
+    with pytest.raises(ArgumentError) as caught:
+        value("Tensor", "[1,")
+    assert caught.value.diagnostics[0].help == "quote expressions: '[1, 2]'"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +165,8 @@ def test_a_missing_file_in_a_list_is_named(arrays):
         ("@x.npy:a", "C10E410", "`x.npy` is one array, without names"),
         ("@two.npz", "C10E410", "`two.npz` has several arrays: `a`, `b`"),
         ("@two.npz:c", "C10E410", "`two.npz` has no array `c`; there is `a`, `b`"),
-        ("@none.npz", "C10E410", "`none.npz` has no arrays"),
+        ("@none.npz", "C10E410", "`none.npz` has no arrays of NumPy"),
+        ("@torch.pt", "C10E410", "`torch.pt` has no arrays of NumPy"),
     ],
 )
 def test_files_that_hold_no_such_array_are_refused(arrays, text, code, fact):

@@ -108,6 +108,9 @@ def test_a_quoted_merge_sign_is_an_ordinary_key():
     [
         ("a:\n\t- b\n", 2, "tab used for indentation", "indent with spaces"),
         ("a:\n  - b: 1\n   - c: 1\n", 3, "not YAML", ""),
+        ("a:\n  b: 1\n\u00a0 c: 2\n", 3, "no-break space (U+00A0)", "write an ordinary blank"),
+        ("a:\n-\u00a0b: 1\n", 2, "no-break space (U+00A0)", "write an ordinary blank"),
+        ("a:\u00a01\nb: []\n", 1, "no-break space (U+00A0)", "write an ordinary blank"),
         ("a: 'x\n", 1, "not YAML", ""),
         ("a: [1, 2\n", 1, "not YAML", ""),
         (
@@ -127,6 +130,13 @@ def test_broken_yaml_has_a_place(text, line, words, help):
     assert finding.span.line == line
     assert words in finding.message
     assert not help or finding.help == help
+
+
+def test_a_no_break_space_within_a_text_or_a_comment_is_what_it_is():
+    assert parse_document("# a:\u00a0b\na: x\u00a0y  # \u00a0\nb: 'c:\u00a0d'\n").value == {
+        "a": "x\u00a0y",
+        "b": "c:\u00a0d",
+    }
 
 
 def test_a_control_character_has_a_place():

@@ -170,7 +170,7 @@ def test_a_file_name_that_the_system_refuses(tmp_path):
         (
             "import no_such_package.part",
             "ModuleNotFoundError: No module named 'no_such_package'",
-            "install `no_such_package`, or list it under `requires:`",
+            "install `no_such_package`",
         ),
         (
             "import _help",

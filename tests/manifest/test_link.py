@@ -4,7 +4,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from c10cli import Dispatcher, ManifestError, RegistrationError, UnknownOperatorError, load_registry
+from c10cli import (
+    ArgumentError,
+    Dispatcher,
+    ManifestError,
+    RegistrationError,
+    UnknownOperatorError,
+    load_registry,
+)
 from c10cli.manifest.link import link_manifest, resolve_variants
 from c10cli.manifest.load import require_manifest
 
@@ -196,6 +203,15 @@ def test_an_operator_is_found_by_its_short_name_or_refused_with_near_names(write
         registry.find("sofmax")
     assert caught.value.code == "C10E401"
     assert "softmax" in caught.value.diagnostics[0].help
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"registry.yaml"])
+def test_what_is_no_name_and_no_path_is_refused_as_that(write, wrong):
+    registry = load_registry(write(f="{}"))
+    for refuse, taken in ((registry.find, "name of an operator"), (load_registry, "path of a manifest")):
+        with pytest.raises(ArgumentError, match=rf"takes the {taken}, not {type(wrong).__name__}") as caught:
+            refuse(wrong)
+        assert caught.value.code == "C10E405"
 
 
 def test_a_registry_is_a_collection_of_its_operators(write):

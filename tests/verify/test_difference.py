@@ -9,13 +9,13 @@ from c10cli.verify.difference import find_difference
 def fact(tmp_path):
     """What differs, in words, between two results of a call with tensors of *given* dtypes."""
 
-    def fact(actual, expected, given=("float32",), fields=""):
+    def fact(actual, expected, given=("float32",), fields="", part="fact"):
         path = tmp_path / "registry.yaml"
         schema = '  - schema: "t::f(Tensor x) -> Tensor"'
         path.write_text(f"version: 1\noperators:\n{schema}\n    {fields}\n", encoding="utf-8")
         arguments = {"x": [np.ones(1, dtype) for dtype in given]}
         found = find_difference(require_manifest(path).operators[0], arguments, actual, expected)
-        return found.fact if found else ""
+        return getattr(found, part) if found else ""
 
     return fact
 
@@ -83,6 +83,22 @@ class Vague:
         raise TypeError
 
     __hash__ = None
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "todo"),
+    [
+        (np.ones(2, np.float32), np.zeros(2), "correct the kernel, or widen `tolerance:` with a reason"),
+        (0.5, 0.25, "correct the kernel, or widen `tolerance:` with a reason"),
+        (np.ones(2, np.int64), np.zeros(2, np.int64), ""),
+        (np.ones(2, np.float32), np.ones(3), ""),
+        (1, 2, ""),
+        (np.ones(2, np.int64), np.ones(2), "return a floating dtype"),
+        (np.ones(2, np.float32), np.ones(2, np.int64), "return the reference's dtype"),
+    ],
+)
+def test_a_wider_tolerance_is_offered_only_where_it_helps(fact, actual, expected, todo):
+    assert fact(actual, expected, part="help") == todo
 
 
 def test_what_cannot_be_compared_is_different_unless_it_is_the_same(fact):

@@ -344,8 +344,8 @@ def test_a_reference_that_cannot_be_imported_is_found_once(shared):
     assert [d.code for d in found] == ["C10E304"]
     assert found[0].notes[0].startswith("the same at 1 more place: ")  # where a kernel is `late.py:f`
     assert reasons(shared, "broken_import") == [
-        ("run", "f", "no case could be made"),
-        ("run", "g", "no case could be made"),
+        ("run", "f", "the reference failed"),
+        ("run", "g", "the reference failed"),
     ]
 
 
@@ -380,6 +380,7 @@ def test_a_required_key_without_a_kernel_is_a_finding(shared):
     assert shared.diagnostics[-1].message == (
         "kernels for required dispatch key `XLA` were not run here: the registry has no kernel for it"
     )
+    assert shared.diagnostics[-1].help.startswith("require one of CPU")
 
 
 def test_a_source_that_shows_no_signature_does_not_count_as_checked(tmp_path):

@@ -290,7 +290,8 @@ def test_whatever_a_kernel_raises_is_told(error, text):
     def kernel(x):
         raise error
 
-    assert refusal(X, kernel, x=np.ones(1)).diagnostics[0].message == f"kernel `k` of `t::f` raised {text}"
+    message = refusal(X, kernel, x=np.ones(1)).diagnostics[0].message
+    assert message[:2000] == f"kernel `k` of `t::f` raised {text}"[:2000]
 
 
 def test_an_error_of_c10clis_own_that_a_kernel_raises_is_the_kernels():
@@ -310,4 +311,4 @@ def test_what_c10cli_finds_at_a_kernels_own_call_keeps_its_code_and_names_the_ke
 
     error = refusal(X, kernel, x=np.ones(1))
     assert (error.code, error.kernel) == ("C10E502", "k")
-    assert error.diagnostics[0].notes == ("the kernel is `k`",)
+    assert error.diagnostics[0].message == "kernel `k` of `t::f` returned 2 values"
