@@ -209,7 +209,7 @@ def test_an_operator_is_found_by_its_short_name_or_refused_with_near_names(write
 def test_what_is_no_name_and_no_path_is_refused_as_that(write, wrong):
     registry = load_registry(write(f="{}"))
     for refuse, taken in ((registry.find, "name of an operator"), (load_registry, "path of a manifest")):
-        with pytest.raises(ArgumentError, match=rf"takes the {taken}, not {type(wrong).__name__}") as caught:
+        with pytest.raises(ArgumentError, match=f"takes the {taken}, not ") as caught:
             refuse(wrong)
         assert caught.value.code == "C10E405"
 
