@@ -9,9 +9,9 @@ import click
 
 from c10cli.cli.options import command as c10_command
 from c10cli.cli.session import Session, picked
-from c10cli.diff.manifests import Changes, OperatorChange, compare_sides
+from c10cli.diff.manifests import Changes, OperatorChange, compare_sides, kind_of
 from c10cli.diff.sides import Side, read_side
-from c10cli.errors import Diagnostic, ManifestError, Span, capped, counted
+from c10cli.errors import Diagnostic, Findings, ManifestError, Span, capped, counted
 from c10cli.interop.torch_import import Live
 from c10cli.manifest.declarations import Waiver
 from c10cli.report.diagnostics import render_diagnostic
@@ -64,18 +64,19 @@ def command(session: Session, old: str, new: str) -> int:
     return 1 if changes.breaks else 3 if changes.unjudged else 0
 
 
-def _faults(changes: Changes, faults: list[Diagnostic]) -> list[tuple[Diagnostic, list[str]]]:
+def _faults(changes: Changes, others: list[Diagnostic]) -> list[tuple[Diagnostic, list[str]]]:
     """What is wrong with the sides, and the names of the operators that could not be compared for it."""
-    found = []
-    for fault, names in changes.causes(faults):
-        listed = ", ".join(f"`{name}`" for name in capped(names, _SHOWN_NAMES))
-        note = f"{counted(len(names), 'operator')} not compared: {listed}"
-        found.append((fault.with_notes(note) if names else fault, names))
-    return found
+    found, kinds = [], set()
+    for fault, names in changes.causes():
+        listed = ", ".join(capped([f"`{name}`" for name in names], _SHOWN_NAMES))
+        found.append((fault.with_notes(f"{counted(len(names), 'operator')} not compared: {listed}"), names))
+        kinds.add(kind_of(fault))
+    return found + [(fault, []) for fault in others if kind_of(fault) not in kinds]
 
 
 def _tell(session: Session, faults: list[Diagnostic]) -> None:
     """Write what is wrong with the sides: for GitHub, as annotations."""
+    faults = Findings(faults).told()
     if session.format != "github":
         session.show_diagnostics(faults)
         return

@@ -8,7 +8,7 @@ import click
 
 from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option, sealed
 from c10cli.cli.session import Session, picked
-from c10cli.errors import Diagnostic, counted
+from c10cli.errors import Diagnostic, Findings, counted
 from c10cli.files import write_atomic
 from c10cli.interop import torch_import
 
@@ -43,7 +43,8 @@ def command(
     The kernels are torch's own operators, which `c10 call` gives torch's
     tensors.  Without --save the manifest goes to standard output, and what is
     said about it to standard error.  PATTERN is a part of a name or, with `*`
-    or `?`, a pattern for the whole name.
+    or `?`, a pattern for the whole name.  Exits with 1 where torch's kernels do
+    not fit a schema, which then has none.
 
     Example: c10 import --from torch --select 'aten::relu*' --save torch.yaml
     """
@@ -71,7 +72,7 @@ def command(
     else:
         write_atomic(save, text)
     _say(session, imported, save)
-    session.show_diagnostics(imported.findings)
+    session.show_diagnostics(Findings(imported.findings).told())
     return 1 if imported.findings else 0
 
 

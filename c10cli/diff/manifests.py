@@ -56,13 +56,17 @@ class Changes:
         """The breaks that nobody has waived."""
         return tuple(change for change in self.changes if change.breaks)
 
-    def causes(self, faults: Iterable[Diagnostic]) -> list[tuple[Diagnostic, list[str]]]:
-        """The *faults* of the sides, each cause once, with the names of those that it left unjudged."""
-        found: dict[tuple[str, str, str], tuple[Diagnostic, list[str]]] = {}
-        for name, fault in [*(("", fault) for fault in faults), *self.unjudged.items()]:
-            key = fault.span.file if fault.span else "", fault.code, fault.message
-            found.setdefault(key, (fault, []))[1].extend([name] if name else ())
+    def causes(self) -> list[tuple[Diagnostic, list[str]]]:
+        """Why operators could not be compared: each cause once, with their names."""
+        found: dict[object, tuple[Diagnostic, list[str]]] = {}
+        for name, fault in self.unjudged.items():
+            found.setdefault(kind_of(fault), (fault, []))[1].append(name)
         return list(found.values())
+
+
+def kind_of(fault: Diagnostic) -> object:
+    """What all faults of one side that have one cause have in common."""
+    return fault.span.file if fault.span else "", fault.code, fault.message
 
 
 def compare_sides(old: Side, new: Side, today: date) -> Changes:
@@ -141,6 +145,8 @@ def _compared(name: str, old: DeclaredOperator, new: DeclaredOperator) -> Iterat
         spans = old.span(change.old_span), new.span(change.new_span)
         pieces = _piece(old, change.old_span), _piece(new, change.new_span)
         yield OperatorChange(name, change, *spans, *pieces)
+    if old.kernels is None or new.kernels is None:
+        return
     for key in [key for key in old.kernels if key not in new.kernels]:
         message, why = f"no kernel is left for `{key}`", f"calls with tensors of `{key}` find no kernel"
         todo = f"keep a `{key}` kernel until its callers have moved"

@@ -23,6 +23,7 @@ from c10cli.document.nodes import Document, Node
 from c10cli.document.source import MAX_BYTES, load_document, parse_document
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span
 from c10cli.manifest.declarations import OperatorDecl, Waiver
+from c10cli.manifest.entries import name_of
 from c10cli.manifest.load import load_manifest
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
@@ -38,14 +39,14 @@ class DeclaredOperator:
     Args:
         schema: None where the side only names the operator, or its schema has a fault.
         field_name: the field of *node* that holds the schema, or the name.
-        kernels: where the kernels of each dispatch key stand.
+        kernels: where the kernels of each dispatch key stand; None: the side does not say.
         fault: why no more is known of it than that it is there.
     """
 
     schema: FunctionSchema | None
     node: Node = field(repr=False)
     field_name: str = "schema"
-    kernels: Mapping[str, Span] = field(default_factory=dict)
+    kernels: Mapping[str, Span] | None = None
     waivers: tuple[Waiver, ...] = ()
     fault: Diagnostic | None = None
 
@@ -127,7 +128,7 @@ def _manifest_side(path: Path, read: Callable[[Path], Document]) -> Side:
                 hidden = fault
                 continue
             known = known or DeclaredOperator(None, Node(document, entry), _field_name(entry))
-            kernels = {**_keys(document, entry), **known.kernels}
+            kernels = {**_keys(document, entry), **(known.kernels or {})}
             operators[name] = replace(known, kernels=kernels, fault=known.fault or fault)
     return Side(operators, manifest.removals, hidden, faults)
 
@@ -154,9 +155,7 @@ def _mentioned(
             yield "", {}
     for entry in entries if isinstance(entries, list) else [None]:
         entry = entry if isinstance(entry, dict) else {}
-        text = entry.get("schema", entry.get("operator"))
-        name = text.partition("(")[0].strip() if isinstance(text, str) else ""
-        yield name.removesuffix(".default"), entry
+        yield str(name_of(entry) or ""), entry
 
 
 def _cause(faults: tuple[Diagnostic, ...], name: str, file: str) -> Diagnostic:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from c10cli.document.nodes import Document, Node
@@ -45,10 +45,7 @@ def read_native_functions(document: Document) -> tuple[NativeFunction, ...]:
             entries with `func` or `op`.
     """
     if document.findings:
-        todo = "name a file that is there"  # what usually helps with the code is of registries
-        raise ManifestError(
-            *(replace(d, help=todo) if d.code == "C10E101" and not d.help else d for d in document.findings)
-        )
+        raise ManifestError(*document.findings)
     entries = document.value
     if not isinstance(entries, list):
         fact = f"`{document.file}` must be a list of entries with `func` or `op`, not {kind_name(entries)}"

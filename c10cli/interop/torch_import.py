@@ -14,7 +14,7 @@ from c10cli.diff.sides import read_document
 from c10cli.dispatch.names import matches_name
 from c10cli.document.native_functions import NativeFunction, read_native_functions
 from c10cli.document.nodes import Document
-from c10cli.document.source import load_document, parse_document
+from c10cli.document.source import parse_document
 from c10cli.errors import CODES, Diagnostic, ManifestError, SchemaError, Span
 from c10cli.manifest.entries import check_schema
 from c10cli.schema.model import FunctionSchema, OperatorName
@@ -165,7 +165,9 @@ def import_file(
     only_named = [function.name for function in functions if function.schema is None]
     live = Live() if (only_named and not schemas) or (bound and is_installed("torch")) else None
     if schemas:
-        named = {f.name: (f.schema, keys_of(f, bound)) for f in read_native_functions(load_document(schemas))}
+        named = {
+            f.name: (f.schema, keys_of(f, bound)) for f in read_native_functions(read_document(str(schemas)))
+        }
     else:
         named = {name: (live.schemas.get(name), live.keys(name, bound)) for name in only_named if live}
 

@@ -175,7 +175,7 @@ def test_what_nobody_understands_is_compared_as_far_as_it_can_be(native):
 def test_one_cause_is_one_finding_with_the_names_of_all(native):
     old = [f"func: f{i}({'Odd' if i else 'Strange'} x) -> ()" for i in range(100)]
     changes = native(old, [f"func: f{i}() -> ()" for i in range(100)])
-    assert [(fault.message, str(fault.span), len(names)) for fault, names in changes.causes(())] == [
+    assert [(fault.message, str(fault.span), len(names)) for fault, names in changes.causes()] == [
         ("unknown type `Strange`", "old.yaml:1:12", 1),
         ("unknown type `Odd`", "old.yaml:2:12", 99),
     ]
@@ -210,3 +210,14 @@ def test_a_waiver_of_what_could_not_be_judged_is_not_called_unused(compared_remo
     (tmp_path / "new.yaml").write_text(f"include: [none.yaml]\n{new}")
     changes = compare_sides(read_side("old.yaml"), read_side("new.yaml"), TODAY)
     assert (list(changes.unjudged), changes.unused) == (["d::gone"], ())
+
+
+def test_a_side_that_says_nothing_of_kernels_takes_none_away(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "manifest.yaml").write_text(
+        'version: 1\noperators:\n  - schema: "aten::f(Tensor x) -> ()"\n    kernels: {CPU: k.py:f}\n'
+    )
+    (tmp_path / "native.yaml").write_text("- func: f(Tensor x) -> ()\n")
+    sides = [read_side("manifest.yaml"), read_side("native.yaml")]
+    for old, new in (sides, reversed(sides)):
+        assert compare_sides(old, new, TODAY).changes == ()
