@@ -107,9 +107,9 @@ class Library:
         """What is equal while *tensor* is unchanged; reading it leaves no trace."""
         return contents_of_array(self.read(tensor))
 
-    def memory(self, tensor: Any) -> Array | None:
-        """An array over the stored elements of *tensor*, which is in host memory, to be located, not read."""
-        return self.read(tensor)
+    def memory(self, tensor: Any) -> list[Array]:
+        """Arrays over all that *tensor*, which is in host memory, stores: to be located, not read."""
+        return [self.read(tensor)]
 
     def write(self, tensor: Any, contents: Any) -> None:
         """Put *contents*, a tensor like it, into *tensor*, in place; it may raise anything."""

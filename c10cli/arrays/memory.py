@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.library import library_for
+from c10cli.arrays.library import Array, library_for
 from c10cli.arrays.tensor_types import is_tensor, placed_key, tensors_of
 
 _CONSTANT = (bool, int, float, complex, str, bytes)
@@ -51,19 +52,19 @@ def _overlap(left: Any, right: Any) -> bool:
         return False
     if left is right:
         return True
-    one, other = _host_memory(left), _host_memory(right)
-    if one is None or other is None:
-        return False
     import numpy as np
 
-    return np.may_share_memory(one, other) and np.shares_memory(one, other, max_work=-1)
+    return any(
+        np.may_share_memory(one, other) and np.shares_memory(one, other, max_work=-1)
+        for one, other in itertools.product(_host_memory(left), _host_memory(right))
+    )
 
 
-def _host_memory(tensor: Any) -> Any:
+def _host_memory(tensor: Any) -> list[Array]:
     key = placed_key(tensor)
     if key is None or key.dense is not DispatchKey.CPU:
-        return None
+        return []
     try:
         return library_for(tensor).memory(tensor)
     except Exception:  # noqa: BLE001 - whatever a tensor's own code raises
-        return None
+        return []

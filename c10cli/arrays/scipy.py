@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.library import Library, contents_of_array
+from c10cli.arrays.library import Array, Library, contents_of_array
 
 
 class _Scipy(Library):
@@ -24,16 +25,21 @@ class _Scipy(Library):
     def contents(self, tensor: Any) -> tuple[object, ...]:
         return stored_contents(tensor)
 
-    def memory(self, tensor: Any) -> Any:
-        return np.asarray(tensor.data)
+    def memory(self, tensor: Any) -> list[Array]:
+        return _parts(tensor)
 
 
 def stored_contents(tensor: Any) -> tuple[object, ...]:
-    """The coordinates and values that a sparse array holds, in order."""
-    stored = tensor.tocoo(copy=True)
-    stored.sum_duplicates()  # kernels that read may also sort what they read, in place
-    coordinates = stored.coords if hasattr(stored, "coords") else (stored.row, stored.col)
-    return (tensor.format, tensor.shape, *map(contents_of_array, (*coordinates, stored.data)))
+    """The arrays that a sparse one is made of, as they are: also the order of its elements counts."""
+    # Some formats hold Python's lists or a dictionary.
+    stored = tensor.tocoo(copy=True) if tensor.format in ("lil", "dok") else tensor
+    return (tensor.format, tensor.shape, *map(contents_of_array, _parts(stored)))
+
+
+def _parts(tensor: Any) -> list[Array]:
+    """All arrays of a sparse one, such as ``data``, ``indices`` and ``indptr``, or those in ``coords``."""
+    held = [value if isinstance(value, tuple) else (value,) for value in vars(tensor).values()]
+    return [part for part in itertools.chain(*held) if isinstance(part, np.ndarray)]
 
 
 LIBRARY = _Scipy("scipy", {"_spbase": DispatchKey.SparseCPU, "spmatrix": DispatchKey.SparseCPU})

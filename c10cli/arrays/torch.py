@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.library import Library, Shortcut, key_of_device, sparse_key
+from c10cli.arrays.library import Array, Library, Shortcut, key_of_device, sparse_key
 from c10cli.errors import ArgumentError, Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.serving import refusal
@@ -69,29 +69,16 @@ class _Torch(Library):
 
     def contents(self, tensor: Any) -> tuple[object, ...]:
         tensor = tensor.detach()
-        layout = str(tensor.layout)
-        if "sparse" in layout:
-            stored = tensor.to_sparse_coo()
-            return layout, tensor.shape, self.contents(stored._indices()), self.contents(stored._values())
+        if "sparse" in str(tensor.layout):
+            return str(tensor.layout), tensor.shape, *map(self.contents, _parts(tensor))
         if tensor.layout is sys.modules["torch"].strided:
             tensor = tensor[tuple(slice(None) if stride else slice(1) for stride in tensor.stride())]
         # Of a copy: torch never again resizes the memory that NumPy has seen.
         array = self.read(tensor.clone())
         return str(tensor.dtype), tuple(tensor.shape), array.tobytes()
 
-    def memory(self, tensor: Any) -> Any:
-        # Of any dtype, and torch does not hear of it.
-        tensor = tensor.detach()
-        layout = str(tensor.layout)
-        if "sparse" in layout:
-            tensor = tensor._values() if layout.endswith("coo") else tensor.values()
-        size = tensor.element_size()
-        if not tensor.numel() or not tensor.data_ptr():
-            return None
-        strides = [stride * size for stride in tensor.stride()]
-        span = sum((n - 1) * stride for n, stride in zip(tensor.shape, strides, strict=True)) + size
-        memory = (ctypes.c_char * span).from_address(tensor.data_ptr())
-        return np.ndarray(tuple(tensor.shape), f"V{size}", memory, strides=tuple(strides))
+    def memory(self, tensor: Any) -> list[Array]:
+        return [_located(part) for part in _parts(tensor.detach()) if part.numel() and part.data_ptr()]
 
     def write(self, tensor: Any, contents: Any) -> None:
         tensor.copy_(contents)
@@ -125,6 +112,27 @@ class _Torch(Library):
             return function(*given, *args[len(names) :], **named)
 
         return call
+
+
+def _parts(tensor: Any) -> list[Any]:
+    """The dense tensors that a sparse one is made of; of any other, itself."""
+    layout = str(tensor.layout)
+    if "sparse" not in layout:
+        return [tensor]
+    if layout.endswith("coo"):
+        return [tensor._indices(), tensor._values()]
+    if layout.endswith(("csr", "bsr")):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+
+
+def _located(tensor: Any) -> Array:
+    """An array over the memory of a dense tensor, of any dtype; torch does not hear of it."""
+    size = tensor.element_size()
+    strides = [stride * size for stride in tensor.stride()]
+    span = sum((n - 1) * stride for n, stride in zip(tensor.shape, strides, strict=True)) + size
+    memory = (ctypes.c_char * span).from_address(tensor.data_ptr())
+    return np.ndarray(tuple(tensor.shape), f"V{size}", memory, strides=tuple(strides))
 
 
 def _on_the_cpu(array: npt.NDArray[Any]) -> Any:

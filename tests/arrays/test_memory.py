@@ -86,6 +86,45 @@ def test_the_stored_elements_of_sparse_tensors_are_their_memory(needs, torch):
     assert not share_memory(coo.clone(), coo)
 
 
+@pytest.mark.parametrize("name", ["bsr", "coo", "csc", "csr", "dia", "lil"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_a_sparse_array_of_scipy_shares_each_of_its_parts(needs, name, kind):
+    matrix = getattr(needs("scipy.sparse"), f"{name}_{kind}")(np.eye(4))
+    attributes = [a for a in ("data", "indices", "indptr", "row", "col", "offsets", "rows") if hasattr(matrix, a)]
+    assert len(attributes) >= 2
+    for attribute in attributes:
+        other = matrix.copy()
+        assert not share_memory(other, matrix)
+        assert share_memory(getattr(matrix, attribute), matrix)
+
+
+def test_results_that_share_only_the_indices_share_memory(needs):
+    sparse = needs("scipy.sparse")
+    csr = sparse.csr_array(np.eye(4))
+    fresh = (csr.indices.copy(), csr.indptr.copy())
+    for index in ((csr.indices, fresh[1]), (fresh[0], csr.indptr)):
+        assert share_memory(sparse.csr_array((csr.data * 2, *index), shape=csr.shape), csr)
+    assert not share_memory(sparse.csr_array((csr.data * 2, *fresh), shape=csr.shape), csr)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"])
+def test_a_sparse_tensor_of_torch_shares_each_of_its_parts_and_they_are_seen_to_change(torch, layout):
+    size = {"blocksize": (2, 2)} if "bs" in layout else {}
+    tensor = torch.eye(4).to_sparse(layout=getattr(torch, layout), **size)
+    names = {"sparse_coo": ("_indices", "_values"), "sparse_csr": ("crow_indices", "col_indices", "values")}
+    rows = names["sparse_csr"] if layout == "sparse_bsr" else ("ccol_indices", "row_indices", "values")
+    for name in names.get(layout, rows):
+        part = getattr(tensor, name)()
+        assert share_memory(part, tensor)
+        assert not share_memory(part.clone(), tensor)
+        before = contents_of(tensor)
+        assert contents_of(tensor) == before is not None
+        part += 1
+        assert contents_of(tensor) != before
+        part -= 1
+
+
 def test_a_sparse_tensor_is_read_by_what_it_stores(needs):
     sparse = needs("scipy.sparse")
     huge = sparse.csr_array((10**6, 10**6))
@@ -107,11 +146,43 @@ def test_every_format_of_scipy_is_seen_to_change(needs, name):
     assert contents_of(matrix) != before
 
 
-def test_a_sparse_tensor_that_is_only_put_in_order_is_the_same(needs):
-    matrix = needs("scipy.sparse").csr_array((np.array([1.0, 2.0]), np.array([2, 0]), np.array([0, 2])))
+@pytest.mark.parametrize(
+    ("form", "change"),
+    [
+        ("csr", "sort_indices"),
+        ("csc", "sort_indices"),
+        ("csr", "sum_duplicates"),
+        ("coo", "sum_duplicates"),
+        ("csr", "eliminate_zeros"),
+        ("coo", "eliminate_zeros"),
+    ],
+)
+def test_a_sparse_tensor_that_is_put_in_order_in_place_is_seen_to_change(needs, form, change):
+    matrix = unordered(needs("scipy.sparse"), form)
     before = contents_of(matrix)
-    matrix.sort_indices()
-    assert contents_of(matrix) == before
+    getattr(matrix, change)()
+    assert contents_of(matrix) != before
+
+
+@pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+def test_what_reads_a_sparse_tensor_leaves_it_as_it_is(needs, form):
+    matrix = unordered(needs("scipy.sparse"), form)
+    before = contents_of(matrix)
+    for read in (lambda m: m.toarray(), lambda m: m @ np.ones(3), lambda m: m + m, lambda m: m * 2):
+        read(matrix)
+        assert contents_of(matrix) == before is not None
+
+
+def unordered(sparse, form):
+    """Elements out of order, one of them twice, one of them zero."""
+    rows, columns = np.array([0, 0, 2, 0]), np.array([2, 0, 1, 2])
+    if form == "coo":
+        return sparse.coo_array((np.array([1.0, 2.0, 0.0, 3.0]), (rows, columns)), shape=(3, 3))
+    if form in ("csr", "csc"):
+        made = getattr(sparse, f"{form}_array")
+        index = (np.array([2, 0, 2, 1]), np.array([0, 3, 3, 4]))
+        return made((np.array([1.0, 2.0, 3.0, 0.0]), *index), shape=(3, 3))
+    return unordered(sparse, "coo").asformat(form)
 
 
 def test_torch_may_resize_what_was_read(torch):
