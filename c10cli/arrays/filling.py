@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, DTYPES, is_exact
+from c10cli.arrays.more_dtypes import numpy_dtype
 
 _WORK_BYTES: Final = 8  # per element, for what is drawn before it is converted
 _MAX_DIMENSIONS: Final = 32
@@ -193,17 +194,6 @@ class _Filler:
 def _check_dtype(name: str) -> None:
     if name not in DTYPES:
         raise ValueError(f"unknown dtype `{name}`")
-
-
-def numpy_dtype(name: str) -> Any:
-    """NumPy's dtype called *name*, one of `DTYPES`."""
-    if name.startswith(("bfloat", "float8")):
-        try:
-            import ml_dtypes
-        except ImportError as error:
-            raise ImportError(f"{name} needs the package ml_dtypes (extra `dtypes`)") from error
-        return np.dtype(getattr(ml_dtypes, name))
-    return np.dtype(name)
 
 
 def _shape(arguments: tuple[Any, ...]) -> tuple[int, ...]:

@@ -61,8 +61,9 @@ def _first_line(error: Exception) -> str:
 def to_numpy(tensor: Any) -> Array:
     """*tensor* in host memory as a plain NumPy array; a view where that is possible.
 
-    Floats that NumPy does not have, such as torch's bfloat16, come as float32,
-    as do quantized ones; jax's random keys as the integers below them.
+    Floats that NumPy does not have, such as torch's bfloat16, come as those of
+    ml_dtypes, or as float32 where that is not installed, as quantized ones do;
+    jax's random keys as the integers below them.
     A subclass of NumPy's array comes as the array below it: what the subclass
     says of its elements, or how it compares them, is left out.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import sys
@@ -13,6 +14,8 @@ import numpy.typing as npt
 
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.library import Array, Library, Shortcut, key_of_device, sparse_key
+from c10cli.arrays.more_dtypes import numpy_dtype
+from c10cli.describe import dtype_name
 from c10cli.errors import ArgumentError, Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.serving import refusal
@@ -59,6 +62,10 @@ class _Torch(Library):
         tensor = (tensor.dequantize() if tensor.is_quantized else tensor).cpu()
         tensor = tensor.to_dense() if tensor.layout is not torch.strided else tensor
         if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
+            with contextlib.suppress(ImportError):  # float32 holds them as well
+                narrow = numpy_dtype(dtype_name(tensor.dtype))
+                integers = tensor.view(getattr(torch, f"int{8 * narrow.itemsize}"))
+                return self.read(integers).view(narrow)
             tensor = tensor.float()
         elif tensor.dtype is torch.complex32:
             tensor = tensor.to(torch.complex64)

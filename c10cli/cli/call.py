@@ -16,12 +16,13 @@ from typing import IO, Any
 import click
 
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import library_of
 from c10cli.arrays.placement import to_numpy
 from c10cli.arrays.tensor_types import is_tensor, key_of
 from c10cli.cli.operator_command import OperatorCall, OperatorGroup
 from c10cli.cli.options import FILE, command as c10_command
 from c10cli.cli.session import Session, stdout_to_stderr, written
-from c10cli.describe import describe
+from c10cli.describe import describe, dtype_name
 from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import C10Error, Diagnostic, KernelError, NoKernelError, ReportError, counted
 from c10cli.files import is_stream, write_atomic
@@ -279,19 +280,35 @@ def _write_archive(content: IO[bytes], named: dict[str, Any]) -> None:
 def _write_array(file: IO[bytes], array: Any) -> None:
     import numpy as np
 
-    np.save(file, np.asanyarray(array), allow_pickle=False)
+    from c10cli.arrays.more_dtypes import storable
+
+    np.save(file, storable(array), allow_pickle=False)
+
+
+def _as_saved(name: str, tensor: Any) -> Any:
+    """*tensor* as an array of its own dtype, as which it is read back."""
+    array, dtype = to_numpy(tensor), dtype_name(tensor.dtype) if library_of(tensor) else ""
+    if dtype in ("", array.dtype.name):
+        return array
+    fact = f"return `{name}` is of {dtype}, and would be saved as {array.dtype.name}"
+    todo = "install ml_dtypes (extra `dtypes`)" if "float" in dtype else "return a dtype that NumPy has"
+    raise ReportError(Diagnostic("C10E701", fact, help=todo))
 
 
 def _named_arrays(schema: FunctionSchema, returns: tuple[Any, ...]) -> dict[str, Any]:
     """Every tensor returned, under its name in the schema or its place."""
-    named = {}
+    named: list[tuple[str, Any]] = []
     for index, (declared, value) in enumerate(zip(schema.returns, returns, strict=True)):
         name = declared.name or f"return_{index}"
         if is_tensor(value):
-            named[name] = to_numpy(value)
+            named.append((name, value))
         elif isinstance(value, list | tuple) and (not value or _holds_tensors(value)):
-            named |= {f"{name}_{i}": to_numpy(v) for i, v in enumerate(value) if is_tensor(v)}
+            named += [(f"{name}_{i}", element) for i, element in enumerate(value) if is_tensor(element)]
         else:
             fact = f"return `{name}` is {describe(value)}, no array, and cannot be saved"
             raise ReportError(Diagnostic("C10E701", fact, help="leave --save out and read the printed value"))
-    return named
+    arrays = {name: _as_saved(name, tensor) for name, tensor in named}
+    if len(arrays) < len(named):  # such as `Tensor[] a, Tensor a_0`
+        fact = f"two of {counted(len(named), 'array')} would be saved under one name"
+        raise ReportError(Diagnostic("C10E701", fact, help="name the returns otherwise"))
+    return arrays

@@ -13,6 +13,7 @@ import numpy as np
 
 from c10cli.arrays.dtypes import DTYPES
 from c10cli.arrays.expression import evaluate, parse_expression
+from c10cli.arrays.more_dtypes import restored
 from c10cli.arrays.tensor_types import is_tensor
 from c10cli.cli.operator_command import OperatorCall
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, ManifestError, did_you_mean
@@ -126,7 +127,8 @@ def _read(text: str, what: str) -> Any:
             loaded = np.load(source, allow_pickle=False)
             if not isinstance(loaded, np.ndarray):
                 names = [n for n in loaded.files if f"{n}.npy" in loaded.zip.namelist()]
-                return loaded[_member(names, name, member)]
+                return restored(loaded[_member(names, name, member)])
+            loaded = restored(loaded)
     except C10Error:
         raise
     except Exception as error:  # a damaged file makes NumPy and zipfile raise almost anything

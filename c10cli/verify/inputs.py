@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from c10cli.arrays.expression import evaluate, parse_expression
-from c10cli.arrays.filling import hold, numpy_dtype
+from c10cli.arrays.filling import hold
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.more_dtypes import numpy_dtype
 from c10cli.arrays.placement import place
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.describe import describe

@@ -90,7 +90,9 @@ def test_the_stored_elements_of_sparse_tensors_are_their_memory(needs, torch):
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 def test_a_sparse_array_of_scipy_shares_each_of_its_parts(needs, name, kind):
     matrix = getattr(needs("scipy.sparse"), f"{name}_{kind}")(np.eye(4))
-    attributes = [a for a in ("data", "indices", "indptr", "row", "col", "offsets", "rows") if hasattr(matrix, a)]
+    attributes = [
+        a for a in ("data", "indices", "indptr", "row", "col", "offsets", "rows") if hasattr(matrix, a)
+    ]
     assert len(attributes) >= 2
     for attribute in attributes:
         other = matrix.copy()

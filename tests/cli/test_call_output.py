@@ -11,8 +11,11 @@ import click
 import numpy as np
 import pytest
 
+from c10cli.arrays.filling import array_functions
+from c10cli.arrays.more_dtypes import restored
 from c10cli.cli.call import as_dict, as_text, check_savable, saved_bytes, write_saved
-from c10cli.errors import ReportError
+from c10cli.cli.shell_values import _read
+from c10cli.errors import ArgumentError, ReportError
 from c10cli.schema.parser import parse_schema
 
 
@@ -92,6 +95,67 @@ PAIR = parse_schema("t::f(Tensor x) -> (Tensor file, Tensor allow_pickle)")
 def test_one_array_is_saved_as_npy(folder):
     save_returns(folder / "y.npy", ONE, (np.arange(3),))
     assert np.load("y.npy").tolist() == [0, 1, 2]
+
+
+def test_arrays_of_ml_dtypes_are_saved_as_what_they_are(folder, needs):
+    ml_dtypes = needs("ml_dtypes")
+    every = [
+        getattr(ml_dtypes, n) for n in vars(ml_dtypes) if n.startswith(("bfloat", "float", "int", "uint"))
+    ]
+    assert len(every) > 8
+    for dtype in every:
+        array = np.ones((2, 3)).astype(dtype).T
+        save_returns(folder / "y.npy", ONE, (array,))
+        save_returns(folder / "y.npz", PAIR, (array, array[0]))
+        for text, saved in (("@y.npy", array), ("@y.npz:file", array), ("@y.npz:allow_pickle", array[0])):
+            read = _read(text, "it")
+            assert (read.dtype, read.shape, read.tobytes()) == (saved.dtype, saved.shape, saved.tobytes())
+        assert np.load("y.npy").dtype.names == (f"ml_dtypes.{np.dtype(dtype).name}",)
+
+
+def test_a_bfloat16_goes_through_a_pipe(needs, capsysbinary):
+    needs("ml_dtypes")
+    save_returns(Path("-"), ONE, (array_functions("bfloat16")["arange"](3),))
+    piped = capsysbinary.readouterr().out
+    assert restored(np.load(io.BytesIO(piped))).dtype.name == "bfloat16"
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf:UserWarning", "ignore:torch.quantize_per_tensor:UserWarning")
+def test_what_would_be_saved_as_something_else_is_refused(folder, torch, jax):
+    quantized = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)
+    for tensor, dtype, other in (
+        (torch.ones(2).to(torch.complex32), "complex32", "complex64"),
+        (quantized, "quint8", "float32"),
+        (jax.random.key(0), "key<fry>", "uint32"),
+    ):
+        with pytest.raises(ReportError) as caught:
+            save_returns(folder / "y.npy", ONE, (tensor,))
+        fact = f"return `return_0` is of {dtype}, and would be saved as {other}"
+        assert caught.value.diagnostics[0].message == fact
+    assert list(folder.iterdir()) == []
+
+
+def test_where_ml_dtypes_is_missing_a_bfloat16_is_neither_saved_nor_read(folder, torch, needs, monkeypatch):
+    save_returns(folder / "y.npy", ONE, (np.ones(2).astype(needs("ml_dtypes").bfloat16),))
+    for module in ("torch", "more_dtypes"):
+        monkeypatch.setattr(f"c10cli.arrays.{module}.numpy_dtype", no_dtype)
+    with pytest.raises(ReportError) as caught:
+        save_returns(folder / "z.npy", ONE, (torch.ones(2).bfloat16(),))
+    assert caught.value.diagnostics[0].help == "install ml_dtypes (extra `dtypes`)"
+    with pytest.raises(ArgumentError, match="bfloat16 needs the package ml_dtypes") as unread:
+        _read("@y.npy", "it")
+    assert unread.value.code == "C10E411"
+
+
+def no_dtype(name):
+    """As `numpy_dtype` where ml_dtypes is missing: once imported, NumPy itself knows its names."""
+    raise ImportError(f"{name} needs the package ml_dtypes (extra `dtypes`)")
+
+
+def test_two_arrays_of_one_name_are_not_saved(folder):
+    schema = parse_schema("t::f(Tensor x) -> (Tensor[] a, Tensor a_0)")
+    with pytest.raises(ReportError, match="two of 2 arrays would be saved under one name"):
+        save_returns(folder / "y.npz", schema, ([np.ones(1)], np.ones(1)))
 
 
 def test_several_are_saved_as_npz_under_any_names(folder):
