@@ -45,7 +45,10 @@ def _describe(value: Any) -> str:
     if dtype is not None and isinstance(shape, tuple):
         if is_numpy_scalar(value):
             return f"{dtype_name(dtype)} {value}"[:40]
-        return f"{dtype_name(dtype)}[{', '.join(str(extent) for extent in shape)}]"
+        shown = f"{dtype_name(dtype)}[{', '.join(str(extent) for extent in shape)}]"
+        kind = type(value)
+        is_plain = kind.__name__ in ("ndarray", "memmap") or not _has_numpy_base(kind, "ndarray")
+        return shown if is_plain else f"{kind.__qualname__} {shown}"
     if isinstance(value, list | tuple | dict | set):
         return f"{type(value).__qualname__} of {len(value)}"
     if isinstance(value, int | float | complex | str | bytes):
@@ -55,7 +58,11 @@ def _describe(value: Any) -> str:
 
 def is_numpy_scalar(value: object) -> TypeGuard[Any]:
     """Whether *value* is one of NumPy's, told without importing it."""
-    return any(base.__name__ == "generic" and base.__module__ == "numpy" for base in type(value).__mro__)
+    return _has_numpy_base(type(value), "generic")
+
+
+def _has_numpy_base(kind: type, name: str) -> bool:
+    return any(base.__name__ == name and base.__module__ == "numpy" for base in kind.__mro__)
 
 
 def callable_name(function: object) -> str:
@@ -95,4 +102,6 @@ _LONGEST = 2000
 def dtype_name(dtype: Any) -> str:
     """``float32`` for NumPy's, torch's and other libraries' spelling of it."""
     name = getattr(dtype, "name", None)
+    if getattr(dtype, "isnative", True) is False:  # whose name says nothing of its byte order
+        return str(dtype)
     return (name if isinstance(name, str) else str(dtype)).removeprefix("torch.")

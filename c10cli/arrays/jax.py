@@ -166,6 +166,7 @@ LIBRARY = _Jax(
         "ArrayImpl": _key,
         "Array": _key,  # of arrays of random keys, which are no ArrayImpl
         "jaxlib._jax.Array": _key,  # the same in jax 0.10
+        "TypedNdArray": DispatchKey.CPU,  # as which jax.grad holds an array of NumPy
         "JAXSparse": _key_of_sparse,
         "Tracer": _key_of_traced,
     },

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from c10cli.arrays.keys import KEY_OF_DEVICE, DispatchKey
+from c10cli.describe import describe_error
 from c10cli.errors import ArgumentError, Diagnostic
 
 if TYPE_CHECKING:
@@ -72,10 +73,12 @@ class Library:
 
     Args:
         name: in `TABLE`.
-        tensor_types: by the qualified names of types, whose subclasses count as well: the key of
+        tensor_types: by the qualified names of types, see `has_subclasses`: the key of
             all their tensors, or a function of the tensor, which runs in every call.
     """
 
+    # Whether those of subclasses are its tensors as well.
+    has_subclasses = True
     # Whether nothing can write to its tensors.
     is_immutable = False
     # The libraries that its functions give tensors of, beside its own.
@@ -95,6 +98,10 @@ class Library:
     def make(self, array: Array, key: DispatchKey) -> Any:
         """*array* as a tensor of *key*, one that the row names; it may raise anything."""
         raise NotImplementedError
+
+    def fault(self, tensor: Any) -> tuple[str, str]:
+        """What its elements are that no kernel can see, and what to pass instead; empty where all is well."""
+        return "", ""
 
     def read(self, tensor: Any) -> Array:
         """*tensor* as an array in host memory, of the same memory where possible; it may raise anything."""
@@ -145,8 +152,14 @@ def _find_type(value_type: type) -> tuple[Library, Resolution | None]:
         for name, row in TABLE.items():
             if root in row.roots and base.__qualname__ in load_library(name).tensor_types:
                 library = load_library(name)
-                return library, library.tensor_types[base.__qualname__]
-    return _UNKNOWN, _dlpack_key if hasattr(value_type, "__dlpack_device__") else None
+                if base is value_type or library.has_subclasses:
+                    return library, library.tensor_types[base.__qualname__]
+                return _UNKNOWN, None
+    try:
+        speaks_dlpack = callable(getattr(value_type, "__dlpack_device__", None))
+    except Exception:  # noqa: BLE001 - a metaclass runs any code when it is asked
+        speaks_dlpack = False
+    return _UNKNOWN, _dlpack_key if speaks_dlpack else None
 
 
 _find_type_once = lru_cache(maxsize=256)(_find_type)
@@ -174,7 +187,12 @@ def library_of(tensor: object) -> str:
 
 
 def _dlpack_key(value: Any) -> DispatchKey:
-    return key_of_device(value, int(value.__dlpack_device__()[0]))
+    try:
+        device = int(value.__dlpack_device__()[0])
+    except Exception as error:  # whatever its own code raises, or what it gives is no pair of numbers
+        fact = f"does not say where it lives: `__dlpack_device__` ended with {describe_error(error)}"
+        raise _no_key(value, fact) from error
+    return key_of_device(value, device)
 
 
 def key_of_device(value: object, device: str | int) -> DispatchKey:
@@ -198,16 +216,14 @@ def sparse_key(value: Any, dense: DispatchKey) -> DispatchKey:
 
 def no_key_of_device(value: object, device: object) -> ArgumentError:
     """C10E408: *value* lives on *device*, which has no key."""
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    return ArgumentError(
-        Diagnostic(
-            "C10E408",
-            f"a tensor of type `{name}` lives on device `{device}`, which has no dispatch key",
-            help=f"teach the key with register_tensor_type({type(value).__qualname__}, FUNCTION)",
-        ),
-        tensor_type=type(value),
-        device=device,
-    )
+    return _no_key(value, f"lives on device `{device}`, which has no dispatch key", device=device)
+
+
+def _no_key(value: object, fact: str, **facts: object) -> ArgumentError:
+    kind = type(value)
+    told = f"a tensor of type `{kind.__module__}.{kind.__qualname__}` {fact}"
+    todo = f"teach the key with register_tensor_type({kind.__qualname__}, FUNCTION)"
+    return ArgumentError(Diagnostic("C10E408", told, help=todo), tensor_type=kind, **facts)
 
 
 def contents_of_array(array: Array) -> tuple[object, ...]:

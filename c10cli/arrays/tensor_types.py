@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from c10cli.arrays.keys import DispatchKey, unknown_key
-from c10cli.arrays.library import Resolution, find_type, is_told_apart
+from c10cli.arrays.library import Resolution, find_type, is_told_apart, library_for
 from c10cli.describe import callable_name, describe
 from c10cli.errors import ArgumentError, Diagnostic, DispatchError, RegistrationError
 
@@ -101,16 +101,31 @@ def placed_key(tensor: Any) -> DispatchKey | None:
         return None
 
 
+def fault_of(tensor: Any) -> tuple[str, str]:
+    """What the elements of a tensor are that no kernel can see, and what to pass instead; empty if taught.
+
+    A call looks at types alone, because it is to be fast; a checked one looks at this, too.
+    """
+    fault = library_for(tensor).fault(tensor)
+    is_taught = fault[0] and any(id(base) in _taught for base in type(tensor).__mro__)
+    return ("", "") if is_taught else fault
+
+
 def is_tensor(value: object) -> bool:
     """True where the type of *value* is a known tensor type."""
     return resolve_type(type(value)) is not None
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether *value* is a dictionary or the like, whatever its type does when it is looked up."""
+    return is_told_apart(type(value)) and isinstance(value, Mapping)
 
 
 def tensors_of(value: Any) -> list[Any]:
     """The tensors in an argument or a result: itself, or those of its lists and dictionaries."""
     if is_tensor(value):
         return [value]
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         value = list(value.values())
     if not isinstance(value, list | tuple):
         return []

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import is_told_apart
 from c10cli.arrays.memory import contents_of, share_memory
-from c10cli.arrays.tensor_types import is_tensor, placed_key, tensors_of
+from c10cli.arrays.tensor_types import fault_of, is_tensor, placed_key, tensors_of
 from c10cli.describe import describe, describe_error, is_numpy_scalar
 from c10cli.dispatch.calling import call_error, returned_values
 from c10cli.dispatch.generated import Function
@@ -87,14 +88,22 @@ def as_declared(returns: tuple[Any, ...]) -> Any:
 
 
 def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
-    """Refuse tensors of one call that live on different devices.
+    """Refuse tensors that no kernel can make sense of, and those of one call on different devices.
 
     Args:
         values: of all arguments, in schema order.
 
     Raises:
-        ArgumentError: C10E406, with each argument and its key.
+        ArgumentError: C10E405, with what the elements are; C10E406, with each argument and its key.
     """
+    for argument, value in zip(schema.arguments, values, strict=True):
+        fact, todo = _fault(value)
+        if fact:
+            fact = f"argument `{argument.name}` of `{schema.name}`, {describe(value)}, {fact}"
+            place = f"call of {schema.name}"
+            raise call_error(
+                ArgumentError, schema, "C10E405", fact, todo, place=place, argument=argument.name
+            )
     keys = [_keys(value) for value in values]
     found = set().union(*keys)
     if len(found) < 2 or len({key.dense for key in found}) < 2:  # dense and sparse ones may be mixed
@@ -107,16 +116,27 @@ def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
     raise call_error(ArgumentError, schema, "C10E406", fact, todo, place=place, keys=named)
 
 
+def _fault(value: Any) -> tuple[str, str]:
+    """`fault_of` the first of the tensors of *value* that has one."""
+    tensors = () if _is_plain(value) else tensors_of(value)
+    return next((fault for fault in map(fault_of, tensors) if fault[0]), ("", ""))
+
+
 def _keys(value: Any) -> set[DispatchKey]:
     """The keys of its tensors; one may have none, as in a trace of jax: another one may choose the kernel."""
-    keys = map(placed_key, () if type(value) in _PLAIN else tensors_of(value))
+    keys = map(placed_key, () if _is_plain(value) else tensors_of(value))
     return {key for key in keys if key is not None}
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    return is_told_apart(kind) and kind in _PLAIN
 
 
 def _contents(schema: FunctionSchema, values: Sequence[Any]) -> list[Any]:
     """What must be the same after the call; None for what may be written or cannot change."""
     return [
-        None if type(value) in _PLAIN or argument.is_mutable else contents_of(value)
+        None if _is_plain(value) or argument.is_mutable else contents_of(value)
         for argument, value in zip(schema.arguments, values, strict=True)
     ]
 
@@ -139,9 +159,9 @@ def _check_unchanged(schema: FunctionSchema, kernel: str, values: Sequence[Any],
 
 def _check_apart(schema: FunctionSchema, kernel: str, values: Sequence[Any], returns: Sequence[Any]) -> None:
     """Refuse a result in the memory of an argument, unless the schema says so of both."""
-    arguments = [(a, v) for a, v in zip(schema.arguments, values, strict=True) if type(v) not in _PLAIN]
+    arguments = [(a, v) for a, v in zip(schema.arguments, values, strict=True) if not _is_plain(v)]
     for declared, result in zip(schema.returns, returns, strict=True):
-        if type(result) in _PLAIN:
+        if _is_plain(result):
             continue
         for argument, value in arguments:
             if announced(declared, argument) or not share_memory(result, value):
@@ -216,9 +236,15 @@ def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any
     """
     values = returned_values(schema, result, kernel)
     for index, (declared, value) in enumerate(zip(schema.returns, values, strict=True)):
+        name = f" `{declared.name}`" if declared.name else ""
+        fault, todo = _fault(value)
+        if fault:
+            fact = f"gave {describe(value)} for return {index}{name}, which {fault}"
+            raise wrong_return(schema, kernel, fact, todo)
         if not _fits(declared.type, value):
-            name = f" `{declared.name}`" if declared.name else ""
             came, todo = describe(value), "return what the schema says, as a tuple where there are several"
+            if hasattr(value, "__array__"):
+                todo = "return a plain array, or teach its type with register_tensor_type"
             if is_numpy_scalar(value):
                 came, todo = f"the NumPy scalar {value.dtype.name}", "make an array of it: numpy.asarray(...)"
             fact = f"gave {came} for return {index}{name}, declared {declared.type}"

@@ -193,7 +193,11 @@ def is_sequence(value: object) -> TypeGuard[Sequence[object]]:
     """Whether *value* can be a list argument: ordered, with a length, and no text or bytes."""
     if isinstance(value, (list, tuple, range)):
         return True
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray, memoryview))
+    try:
+        is_any = isinstance(value, Sequence)
+    except Exception:  # noqa: BLE001 - of a metaclass, whose `__hash__` and `__eq__` are asked
+        return False
+    return is_any and not isinstance(value, (str, bytes, bytearray, memoryview))
 
 
 def looks_like_tensor(value: object) -> bool:

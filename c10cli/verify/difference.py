@@ -21,7 +21,7 @@ import numpy as np
 
 from c10cli.arrays.compare import compare_arrays
 from c10cli.arrays.placement import to_numpy
-from c10cli.arrays.tensor_types import is_tensor, tensors_of
+from c10cli.arrays.tensor_types import is_mapping, is_tensor, tensors_of
 from c10cli.describe import describe, dtype_name
 from c10cli.manifest.declarations import OperatorDecl, Tolerance
 from c10cli.verify.inputs import Arguments
@@ -79,7 +79,7 @@ class _Comparison:
     def of(self, actual: Any, expected: Any) -> Difference | None:
         if is_tensor(actual) and is_tensor(expected):
             return self._of_tensors(actual, expected)
-        if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if is_mapping(actual) and is_mapping(expected):
             if actual.keys() != expected.keys():
                 shown = (", ".join(sorted(map(repr, keys))) or "none" for keys in (actual, expected))
                 return Difference("the keys are {} where the reference gives {}".format(*shown))

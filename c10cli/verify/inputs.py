@@ -17,7 +17,7 @@ from c10cli.arrays.filling import hold
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.more_dtypes import numpy_dtype
 from c10cli.arrays.placement import place
-from c10cli.arrays.tensor_types import is_tensor, tensors_of
+from c10cli.arrays.tensor_types import is_mapping, is_tensor, tensors_of
 from c10cli.describe import describe
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Span
 from c10cli.manifest.declarations import CaseDecl, KernelDecl, OperatorDecl
@@ -179,7 +179,7 @@ def copy_tensors(value: Any) -> Any:
     if is_tensor(value):
         copying = getattr(value, "clone", None) or getattr(value, "copy", None)
         return copying() if copying else copy.deepcopy(value)
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return {key: copy_tensors(element) for key, element in value.items()}
     if isinstance(value, list):
         return [copy_tensors(element) for element in value]

@@ -126,7 +126,7 @@ def test_a_manifest_may_name_it(tmp_path, x):
 
 
 def test_a_library_is_that_of_a_base_whose_tensors_it_has():
-    assert library_of(np.ma.masked_array([1.0])) == "numpy"
+    assert library_of(np.memmap.__new__(np.memmap, __file__, mode="r")) == "numpy"
     assert [library_of(value) for value in (object(), np.float32(1), [np.ones(1)])] == [""] * 3
 
 

@@ -6,7 +6,15 @@ import pytest
 
 from c10cli.arrays import tensor_types
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.tensor_types import is_tensor, key_of, register_tensor_type
+from c10cli.arrays.library import library_of
+from c10cli.arrays.tensor_types import (
+    fault_of,
+    is_tensor,
+    key_of,
+    register_tensor_type,
+    resolve_type,
+    tensors_of,
+)
 from c10cli.errors import ArgumentError, DispatchError, RegistrationError
 
 
@@ -14,12 +22,52 @@ def test_a_numpy_array_is_on_cpu():
     assert key_of(np.zeros(2)) is DispatchKey.CPU
 
 
-def test_a_subclass_of_ndarray_is_on_cpu():
+def test_a_subclass_of_ndarray_may_mean_something_else_and_is_no_tensor_unless_taught():
     class Labelled(np.ndarray):
         pass
 
+    class Mapped(np.memmap):
+        pass
+
+    record = np.zeros(2, "i4,f4").view(np.recarray)
+    for value in (np.zeros(2).view(Labelled), np.ma.zeros(2), np.zeros((2, 2)).view(np.matrix), record):
+        assert key_of(value) is None
+        assert not is_tensor(value)
+    assert library_of(np.ma.zeros(2)) == ""
+    assert resolve_type(Mapped) is None
+    register_tensor_type(Labelled, "CPU")
     assert key_of(np.zeros(2).view(Labelled)) is DispatchKey.CPU
-    assert key_of(np.ma.zeros(2)) is DispatchKey.CPU
+
+
+def test_a_memory_map_is_an_ordinary_array(tmp_path):
+    array = np.memmap(tmp_path / "x", "float32", "w+", shape=3)
+    assert key_of(array) is DispatchKey.CPU
+    assert library_of(array) == "numpy"
+    assert fault_of(array) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fact"),
+    [
+        ("O", "holds Python objects"),
+        ("i4,f4", "holds records"),
+        ("V2", "holds raw bytes"),
+        (np.dtype("f4").newbyteorder("S"), "has a foreign byte order"),
+        (np.dtype("c8").newbyteorder("S"), "has a foreign byte order"),
+    ],
+)
+def test_arrays_of_elements_that_no_kernel_can_see_have_a_fault_unless_they_are_taught(
+    dtype, fact, monkeypatch
+):
+    array = np.zeros(2, dtype)
+    assert fault_of(array)[0] == fact
+    monkeypatch.setitem(tensor_types._taught, id(np.ndarray), (np.ndarray, DispatchKey.CPU))
+    assert fault_of(array) == ("", "")
+
+
+def test_numbers_booleans_texts_and_times_have_no_fault(needs):
+    dtypes = ["?", "i1", "u8", "f2", "g", "G", "U3", "M8[s]", needs("ml_dtypes").bfloat16]
+    assert {fault_of(np.zeros(2, dtype)) for dtype in dtypes} == {("", "")}
 
 
 @pytest.mark.parametrize("value", [None, 1, 2.0, "text", [np.zeros(2)], np.float64(1), np.ndarray, object()])
@@ -240,13 +288,69 @@ def test_an_unknown_type_with_dlpack_is_asked_for_its_device(device_type, key):
     assert key_of(exporter()) is DispatchKey(key)
 
 
-@pytest.mark.parametrize("error", [BufferError, RuntimeError])
-def test_an_error_of_a_dlpack_exporter_comes_through(error):
+@pytest.mark.parametrize("error", [BufferError, RuntimeError, AttributeError])
+def test_an_error_of_a_dlpack_exporter_is_told_as_its_own(error):
     def refuse(self):
         raise error("not today")
 
-    with pytest.raises(error, match="not today"):
+    with pytest.raises(
+        ArgumentError, match=f"does not say where it lives.*{error.__name__}: not today"
+    ) as caught:
         key_of(type("Exporter", (), {"__dlpack_device__": refuse})())
+    assert caught.value.code == "C10E408"
+    assert type(caught.value.__cause__) is error
+
+
+@pytest.mark.parametrize("given", [None, 1, (), ("cpu", 0), (None, 0), [[1], 0], {}])
+def test_a_dlpack_device_that_is_none_is_an_error_that_names_the_type(given):
+    exporter = type("Exporter", (), {"__dlpack_device__": lambda self: given})
+    with pytest.raises(ArgumentError, match="Exporter` does not say where it lives"):
+        key_of(exporter())
+
+
+def test_a_type_whose_dlpack_device_is_no_function_is_no_tensor():
+    class Meta(type):
+        def __getattr__(cls, name):
+            raise RuntimeError(name)
+
+    for kind in (type("Off", (), {"__dlpack_device__": None}), Meta("Lazy", (), {}), Meta("Off", (), {})):
+        assert key_of(kind()) is None
+        assert not is_tensor(kind())
+
+
+def one_of(device, **attributes):
+    """A type of a metaclass with *attributes*, whose values are on DLPack's *device*, if on any."""
+    members = {"__dlpack_device__": lambda self: (device, 0)} if device else {}
+    return type("Meta", (type,), attributes)("Odd", (), members)
+
+
+def refuse(*_):
+    raise RuntimeError("not comparable")
+
+
+HOSTILE = {
+    "equal to all": {"__eq__": lambda cls, other: True, "__hash__": lambda cls: hash(np.ndarray)},
+    "without a hash": {"__eq__": lambda cls, other: True},
+    "equal by name": {"__eq__": lambda cls, other: str(cls) == str(other), "__hash__": lambda cls: 1},
+    "not comparable": {"__eq__": refuse, "__hash__": lambda cls: hash(np.ndarray)},
+    "not hashable": {"__hash__": refuse},
+}
+
+
+@pytest.mark.parametrize("attributes", HOSTILE.values(), ids=HOSTILE)
+def test_a_type_whose_metaclass_compares_as_it_likes_has_its_own_key(attributes):
+    key_of(np.zeros(1))  # remembered
+    here, there, none = (one_of(device, **attributes) for device in (1, 2, None))
+    assert [key_of(kind()) for kind in (here, there, none) * 2] == [
+        DispatchKey.CPU,
+        DispatchKey.CUDA,
+        None,
+    ] * 2
+    assert [is_tensor(kind()) for kind in (here, none)] == [True, False]
+    assert library_of(here()) == ""
+    assert tensors_of([none(), np.ones(1)]) == [np.ones(1)]
+    register_tensor_type(none, "XLA")
+    assert [key_of(kind()) for kind in (here, none)] == [DispatchKey.CPU, DispatchKey.XLA]
 
 
 def test_types_by_the_thousand_are_not_all_remembered():
@@ -291,6 +395,7 @@ def test_teaching_wins_over_what_is_built_in():
 
     register_tensor_type(OnDevice, "MPS")
     assert key_of(np.zeros(2).view(OnDevice)) is DispatchKey.MPS
+    assert key_of(np.zeros(2)) is DispatchKey.CPU
 
 
 def test_a_type_may_be_taught_anew():

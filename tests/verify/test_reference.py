@@ -1,10 +1,11 @@
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from c10cli import DispatchError, KernelError, RegistrationError
+from c10cli import DispatchError, KernelError, RegistrationError, register_tensor_type
 from c10cli.manifest.load import require_manifest
 from c10cli.verify.difference import tolerance_of
 from c10cli.verify.inputs import case_points
@@ -196,15 +197,34 @@ class Agreeable(np.ndarray):
 
 
 def test_a_subclass_of_numpys_array_does_not_compare_itself(facts):
+    with pytest.raises(KernelError, match=r"gave Agreeable float32\[3\] for return 0, declared Tensor"):
+        facts("plus_one", lambda x: np.zeros(3, "f").view(Agreeable))
+    register_tensor_type(Agreeable, "CPU")
     (fact,) = facts("plus_one", lambda x: np.zeros(3, "f").view(Agreeable))
     assert fact.startswith("return `0`: 3 of 3 elements differ")
 
 
-def test_masked_elements_are_no_values_and_what_is_not_masked_is_compared(facts):
-    masked = facts("plus_one", lambda x: np.ma.masked_array(x + 1, [0, 1, 1]))
-    assert masked == ["return `0`: 2 elements are masked, and so have no value"]
-    assert facts("plus_one", lambda x: np.ma.masked_array(x + 1)) == []
-    assert facts("plus_one", lambda x: np.ma.masked_array(x + 2)) != []
+def test_of_a_masked_array_that_is_taught_the_masked_elements_are_no_values(facts):
+    masked = type("Masked", (np.ma.MaskedArray,), {})
+    register_tensor_type(masked, "CPU")
+    found = facts("plus_one", lambda x: masked(x + 1, [0, 1, 1]))
+    assert found == ["return `0`: 2 elements are masked, and so have no value"]
+    assert facts("plus_one", lambda x: masked(x + 1)) == []
+    assert facts("plus_one", lambda x: masked(x + 2)) != []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (lambda x: np.ma.masked_array(x + 1), "gave MaskedArray float32[3] for return 0, declared Tensor"),
+        (lambda x: (x + 1).astype(object), "gave object[3] for return 0, which holds Python objects"),
+        (lambda x: (x + 1).view("i2,i2"), "gave void32[3] for return 0, which holds records"),
+        (lambda x: (x + 1).astype(">f4"), "gave >f4[3] for return 0, which has a foreign byte order"),
+    ],
+)
+def test_results_whose_meaning_no_caller_can_see_are_findings(facts, kernel, words):
+    with pytest.raises(KernelError, match=re.escape(words)):
+        facts("plus_one", kernel)
 
 
 def test_a_reference_that_writes_into_one_buffer_leaves_earlier_results_alone(declare):
