@@ -49,8 +49,9 @@ def command(
     """Measure the dispatcher and every kernel on the declared cases.
 
     SELECT keeps the cases whose id contains it (`softmax`, `CPU/numba`,
-    `float16`); with `*` or `?` it is a pattern for the whole id.  Every case
-    is checked against the reference before and after it is timed.
+    `float16`); with `*` or `?` it is a pattern for the whole id; of several,
+    one is enough.  Every case is checked against the reference before and
+    after it is timed.
 
     Example: c10 bench softmax CPU/numba --time 1
     """
