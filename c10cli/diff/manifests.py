@@ -73,7 +73,7 @@ def compare_sides(old: Side, new: Side, today: date) -> Changes:
     """What changed from *old* to *new*; waivers are those of *new*, and hold until their day has passed."""
     changes: list[OperatorChange] = []
     unjudged: dict[str, Diagnostic] = {}
-    used: set[Waiver | None] = set()
+    used: set[tuple[str, Waiver | None]] = set()
     unchanged = 0
     for name in dict.fromkeys((*new.operators, *old.operators)):
         was, now = old.operators.get(name), new.operators.get(name)
@@ -83,13 +83,12 @@ def compare_sides(old: Side, new: Side, today: date) -> Changes:
             continue
         waivers = now.waivers if now else new.waivers
         found = [_waived(change, waivers, today) for change in _changes(name, was, now)]
-        used |= {change.waiver for change in found}
+        used |= {(name, change.waiver) for change in found}
         unchanged += not found
         changes += found
-    waivers_of = {name: operator.waivers for name, operator in new.operators.items()}
-    named = [(name, waiver) for name, waivers in waivers_of.items() for waiver in waivers]
+    named = [(name, waiver) for name, operator in new.operators.items() for waiver in operator.waivers]
     named += [(waiver.subject, waiver) for waiver in new.waivers]
-    unused = [(name, waiver) for name, waiver in named if waiver not in used and name not in unjudged]
+    unused = [pair for pair in named if pair not in used and pair[0] not in unjudged]
     return Changes(tuple(changes), tuple(unused), unchanged, unjudged)
 
 

@@ -91,6 +91,15 @@ def test_a_waiver_that_no_break_needs_is_told(compared, breaks):
     assert [(name, f"{w.breaks} {w.subject}".strip()) for name, w in changes.unused] == [("d::f", breaks)]
 
 
+def test_a_waiver_that_one_operator_needs_is_told_of_another_that_has_the_same(compared, tmp_path):
+    compared()
+    path, waive = tmp_path / "new.yaml", waiver("argument-default")
+    same = '"d::same(Tensor x) -> Tensor"\n'
+    path.write_text(path.read_text().replace("[]", waive).replace(same, f"{same}    waive: {waive}\n"))
+    changes = compare_sides(read_side("old.yaml"), read_side("new.yaml"), TODAY)
+    assert [name for name, _ in changes.unused] == ["d::same"]
+
+
 @pytest.fixture
 def compared_removals(compared, tmp_path):
     """`compared_removals(name, today=TODAY)`: the same with a waiver of the manifest for that operator."""
