@@ -15,7 +15,13 @@ from c10cli.describe import callable_name
 from c10cli.dispatch.calling import Calling, Stack
 from c10cli.dispatch.checked import checked_function
 from c10cli.dispatch.generated import Function
-from c10cli.dispatch.signature import cache_parameter, has_arguments_of, has_schema_signature, mismatch
+from c10cli.dispatch.signature import (
+    annotation_advice,
+    cache_parameter,
+    has_arguments_of,
+    has_schema_signature,
+    mismatch,
+)
 from c10cli.errors import Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema
 
@@ -125,7 +131,8 @@ def bind_kernel(
         reason = mismatch(schema, signature, has_cache=has_cache, boxed=boxed)
         if reason:
             fact, notes = f"kernel `{name}` of `{schema.name}` {reason}", (f"the schema is {schema}",)
-            todo = "give the kernel the schema's arguments: the same names, in the same order"
+            usual = "give the kernel the schema's arguments: the same names, in the same order"
+            todo = annotation_advice(reason) or usual
             finding = Diagnostic("C10E305", fact, place=f"{name} ({place})", notes=notes, help=todo)
             raise RegistrationError(finding, operator=str(schema.name), kernel=name)
         parameter = cache_parameter(schema, signature) if has_cache and not boxed else None
@@ -184,12 +191,12 @@ def _what(value: object) -> str:
 
 def signature_of(function: Function) -> inspect.Signature | None:
     """The signature of *function*, or None where Python cannot tell (built-ins, some C types)."""
-    try:
-        return inspect.signature(function)
-    # It asks the callable for `__signature__` and `__wrapped__`, which may be
-    # code of the user's that raises anything; a kernel need not have either.
-    except Exception:  # noqa: BLE001
-        return None
+    for evaluated in (True, False):  # of names for type checkers alone, annotations stay text
+        # It asks the callable for `__signature__` and `__wrapped__`, which may be
+        # code of the user's that raises anything; a kernel need not have either.
+        with contextlib.suppress(Exception):
+            return inspect.signature(function, eval_str=evaluated)
+    return None
 
 
 @dataclass(slots=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, Signature
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
+from c10cli.dispatch.annotations import ARRAY_OR_TEXT, annotation_text, said
 from c10cli.errors import counted
-from c10cli.schema.model import FunctionSchema
-from c10cli.schema.types import Type, is_optional_tensor, is_tensor, is_tensor_list
+from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.types import ANY, NONE, STR, TENSOR, CompoundType, ListType, Type, union_parts
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -43,6 +44,14 @@ def mismatch(
         _count_mismatch(schema, parameters)
         or _passing_mismatch(schema, parameters, names)
         or _annotation_mismatch(schema, signature)
+    )
+
+
+def annotation_advice(fact: str) -> str:
+    """What to do about a mismatch of annotations; empty where *fact* is another one."""
+    is_one = fact.startswith(("annotates", "is annotated"))
+    return (
+        "correct the annotation, or declare in the schema what the kernel takes and returns" if is_one else ""
     )
 
 
@@ -145,36 +154,93 @@ PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "complex": (complex,),
     "Scalar": (bool, int, float, complex),
 }
-_PLAIN = {plain.__name__: plain for types in PYTHON_TYPES.values() for plain in types}
+# An argument annotated as one of these may be given one before it (PEP 484).
+_TOWER: Final = ("bool", "int", "float", "complex")
 
 
 def _annotation_mismatch(schema: FunctionSchema, signature: Signature) -> str | None:
-    """A contradiction between annotations and schema; only plain Python types are judged."""
+    """What annotations say that certainly contradicts the schema."""
     for argument in schema.arguments:
         parameter = signature.parameters.get(argument.name)
-        plain = _plain_type(parameter.annotation) if parameter else None
-        if plain is not None and not _may_be(argument.type, plain):
-            return f"annotates `{argument.name}` as {plain.__name__}, and the schema says {argument.type}"
-    plain, returns = _plain_type(signature.return_annotation), schema.returns
-    if plain is not None and len(returns) != 1:
-        return f"is annotated to return 1 value ({plain.__name__}), and the schema returns {len(returns)}"
-    if plain is not None and not _may_be(returns[0].type, plain):
-        return f"is annotated to return {plain.__name__}, and the schema returns {returns[0].type}"
-    return None
+        if parameter is None or parameter.kind in _VARIADIC:
+            continue
+        text = annotation_text(parameter.annotation)
+        if not _takes(said(text), argument):
+            return f"annotates `{argument.name}` as {text}, and the schema says {argument.type}"
+    text, returns = annotation_text(signature.return_annotation), schema.returns
+    given = said(text)
+    if len(returns) == 1:
+        fact = f"is annotated to return {text}, and the schema returns {returns[0].type}"
+        return None if _may_be(given, returns[0].type) else fact
+    if any(_gives(part, returns) for part in union_parts(given)):
+        return None
+    count = _count(given)
+    if count in (None, len(returns)):
+        listed = ", ".join(str(declared.type) for declared in returns)
+        return f"is annotated to return {text}, and the schema returns ({listed})"
+    return f"is annotated to return {counted(count, 'value')} ({text}), and the schema returns {len(returns)}"
 
 
-def _plain_type(annotation: Any) -> type | None:
-    """The plain type that *annotation* is, or is the name of."""
-    if isinstance(annotation, str):
-        return _PLAIN.get(annotation)
-    return next((plain for plain in _PLAIN.values() if annotation is plain), None)
+def _takes(annotated: Type, argument: Argument) -> bool:
+    """Whether a parameter that is *annotated* so may be given a value of *argument*."""
+    fits = _may_be(annotated, argument.type, below=True)
+    # A list of fixed length is called with a single value, too.
+    if not fits and argument.N is not None and isinstance(argument.type, ListType):
+        return _may_be(annotated, argument.type.element, below=True)
+    return fits
 
 
-def _may_be(declared: Type, plain: type) -> bool:
-    if any(test(declared) for test in (is_tensor, is_optional_tensor, is_tensor_list)):
+def _gives(annotated: Type, returns: Sequence[Argument]) -> bool:
+    """Whether a function that is *annotated* to return so may give *returns*, which are not one."""
+    if annotated == ANY:
+        return True
+    if isinstance(annotated, ListType):
+        return all(_may_be(annotated.element, declared.type) for declared in returns)
+    if _count(annotated) != len(returns):
         return False
-    accepted = PYTHON_TYPES.get(str(declared))
-    return accepted is None or plain in accepted
+    parts = annotated.parts if isinstance(annotated, CompoundType) else ()
+    return all(_may_be(part, declared.type) for part, declared in zip(parts, returns, strict=True))
+
+
+def _count(annotated: Type) -> int | None:
+    """How many returns a value so *annotated* is; None where that is open."""
+    if isinstance(annotated, CompoundType) and not annotated.head:
+        return len(annotated.parts)
+    if isinstance(annotated, ListType) or len(union_parts(annotated)) > 1:
+        return None
+    return int(annotated != NONE)
+
+
+def _may_be(annotated: Type, declared: Type, *, below: bool = False) -> bool:
+    """Whether a value may be of both types, as far as can be told.
+
+    Args:
+        below: *annotated* stands for the numbers below it, too.
+    """
+    wanted, parts = union_parts(declared), union_parts(annotated)
+    if len(wanted) > 1 or len(parts) > 1:
+        # That both may be None tells nothing of what else they are.
+        if len(wanted) > 1 and len(parts) > 1 and NONE in wanted and NONE in parts:
+            parts = tuple(part for part in parts if part != NONE)
+        return any(_may_be(part, one, below=below) for part in parts for one in wanted)
+    if ANY in (annotated, declared):
+        return True
+    if annotated == ARRAY_OR_TEXT:
+        return declared in (TENSOR, STR)
+    if isinstance(declared, ListType):
+        if isinstance(annotated, ListType):
+            return _may_be(annotated.element, declared.element, below=below)
+        if isinstance(annotated, CompoundType):
+            return all(_may_be(part, declared.element, below=below) for part in annotated.parts)
+        return annotated == TENSOR
+    if declared in (TENSOR, NONE):
+        return annotated == declared
+    accepted = {kind.__name__ for kind in PYTHON_TYPES.get(str(declared), ())}
+    if not accepted or annotated == TENSOR:  # types without a rule; an array may stand for a number
+        return True
+    name = str(annotated)
+    names = _TOWER[: _TOWER.index(name) + 1] if below and name in _TOWER else (name,)
+    return not accepted.isdisjoint(names)
 
 
 def _listed(parameters: Sequence[Parameter]) -> str:

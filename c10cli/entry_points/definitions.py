@@ -230,9 +230,13 @@ def _parameter(argument: ast.arg, kind: Any, has_default: bool = False) -> Param
 
 
 def _annotation(node: ast.expr | None) -> object:
-    """A plain name as a string; anything longer is left to those who import."""
-    name = getattr(node, "id", getattr(node, "value", None))
-    return name if isinstance(name, str) else Parameter.empty
+    """The text of an annotation, that in quotes where it is quoted."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    try:
+        return Parameter.empty if node is None else ast.unparse(node)
+    except RecursionError:
+        return Parameter.empty
 
 
 def _summary(node: Function | ast.ClassDef) -> str:

@@ -138,7 +138,7 @@ def union(members: list[Type]) -> Type | None:
     Unions inside are dissolved, repetitions dropped and the rest put in
     torch's order; ``Union(T, NoneType)`` is ``T?``.
     """
-    flat = list(dict.fromkeys(part for member in members for part in _union_parts(member)))
+    flat = list(dict.fromkeys(part for member in members for part in union_parts(member)))
     if len(flat) < 2:
         return None
     rest = [part for part in flat if part != NONE]
@@ -147,11 +147,12 @@ def union(members: list[Type]) -> Type | None:
     return CompoundType("Union", tuple(sorted(flat, key=_union_rank)))
 
 
-def _union_parts(member: Type) -> tuple[Type, ...]:
+def union_parts(member: Type) -> tuple[Type, ...]:
+    """What a value of type *member* may be one of: the members of a union, of ``T?`` also None."""
     if isinstance(member, CompoundType) and member.head == "Union":
         return member.parts
     if isinstance(member, OptionalType):
-        return (*_union_parts(member.element), NONE)
+        return (*union_parts(member.element), NONE)
     return (member,)
 
 
@@ -184,7 +185,7 @@ def is_subtype(t: Type, other: Type) -> bool:
     """
     if t == other or other == ANY:
         return True
-    parts, others = _union_parts(t), _union_parts(other)
+    parts, others = union_parts(t), union_parts(other)
     if len(parts) > 1:
         return all(is_subtype(part, other) for part in parts)
     if len(others) > 1:

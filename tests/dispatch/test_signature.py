@@ -106,19 +106,6 @@ def test_an_annotation_that_contradicts_the_schema_is_refused(schema, annotation
     assert reason(parse_schema(f"t::f{schema}"), annotated(**annotations)) == text
 
 
-@pytest.mark.parametrize(
-    "annotations",
-    [
-        {"x": "Tensor", "y": int, "return": "Tensor"},
-        {"y": "SomeAlias"},
-        {"return": None},
-        {"y": float | None},
-    ],
-)
-def test_annotations_that_say_nothing_certain_are_not_judged(annotations):
-    assert reason(PLAIN, annotated(**annotations)) is None
-
-
 @pytest.mark.parametrize("kernel", [lambda x, y, cache: 0, lambda a, b, c, /: 0, lambda *args: 0])
 def test_a_cached_kernel_takes_the_cache_behind_the_arguments(kernel):
     assert reason(PLAIN, kernel, has_cache=True) is None

@@ -37,10 +37,10 @@ def test_the_signature_is_that_of_the_imported_function(define, parameters):
     ]
 
 
-def test_plain_annotations_are_names_and_longer_ones_are_left_out(define):
-    found = define("m.py:f", "def f(a: int, b: 'str', c: list[int], d) -> float: ...")
+def test_annotations_are_text(define):
+    found = define("m.py:f", "def f(a: int, b: 'str', c: list[ 'int'], d) -> float: ...")
     annotations = [p.annotation for p in found.signature.parameters.values()]
-    assert annotations == ["int", "str", inspect.Parameter.empty, inspect.Parameter.empty]
+    assert annotations == ["int", "str", "list['int']", inspect.Parameter.empty]
     assert found.signature.return_annotation == "float"
 
 
