@@ -75,6 +75,7 @@ CODES: Final[Mapping[str, str]] = {
     "C10E607": "key without a device or kernel on this machine",
     "C10E701": "report cannot be written",
     "C10E901": "broken invariant: a bug in c10cli",
+    "C10W351": "kernel default different from the schema's",
     "C10W651": "noise over 10 %",
     "C10W652": "first sample far slower than the rest",
     "C10W653": "too few samples for the stated change",
@@ -343,12 +344,15 @@ def capped(lines: Sequence[str], most: int) -> tuple[str, ...]:
 
 
 class Findings(list[Diagnostic]):
-    """Findings as they are met, one for each cause; those beyond `MOST_FINDINGS` of a file are counted."""
+    """Findings as they are met, one for each cause.
+
+    Those beyond `MOST_FINDINGS` of a file and severity are counted.
+    """
 
     def __init__(self, found: Iterable[Diagnostic] = ()) -> None:
         super().__init__()
         self.met = 0  # with those that have the same cause
-        self._kept: Counter[str] = Counter()
+        self._kept: Counter[tuple[str, str]] = Counter()
         self._left_out: Counter[str] = Counter()
         self._places: dict[object, dict[str, None]] = {}  # of each cause
         self.extend(found)
@@ -356,11 +360,12 @@ class Findings(list[Diagnostic]):
     def append(self, finding: Diagnostic) -> None:
         """Add *finding*, or count it."""
         cause, file = _cause(finding), _file(finding)
+        kind = (file, finding.severity)  # so that no warning takes an error's place
         self.met += 1
         if cause in self._places:
             self._places[cause][str(finding.span)] = None
-        elif self._kept[file] < MOST_FINDINGS:
-            self._kept[file] += 1
+        elif self._kept[kind] < MOST_FINDINGS:
+            self._kept[kind] += 1
             self._places[cause] = {str(finding.span): None}
             super().append(finding)
         else:
@@ -386,8 +391,9 @@ class Findings(list[Diagnostic]):
 
     @property
     def places(self) -> set[str]:
-        """Where something was found."""
-        return {place for places in self._places.values() for place in places}
+        """Where something is wrong."""
+        wrong = [finding for finding in self if finding.severity == "error"]
+        return {place for finding in wrong for place in self._places[_cause(finding)]}
 
     def told(self, files: Iterable[str] = ()) -> list[Diagnostic]:
         """The findings `in_order`, with notes of how many more there are: of a cause, in a file."""

@@ -60,7 +60,7 @@ def test_every_code_of_the_table_is_used_and_none_is_retired():
 def test_codes_are_in_order_and_their_titles_are_facts():
     errors_first = sorted(CODES, key=lambda code: (code[3] == "W", code))
     assert list(CODES) == errors_first
-    assert all(re.fullmatch(r"C10(E[1-79]|W6)\d\d", code) for code in CODES)
+    assert all(re.fullmatch(r"C10(E[1-79]|W[36])\d\d", code) for code in CODES)
     assert all(title and not title.endswith(".") for title in CODES.values())
 
 
@@ -199,6 +199,13 @@ def test_beyond_a_hundred_of_a_file_findings_are_counted():
     assert (len(told), found.total) == (101, 251)
     assert [d.notes for d in told if d.notes] == [("150 more findings in `f`",)]
     assert told[99].span.line == 99
+
+
+def test_warnings_take_no_errors_place():
+    found = Findings(Diagnostic("C10W351", "m", Span("f", n, 1, 2)) for n in range(250))
+    found.append(finding(300))
+    assert [d.span.line for d in found.told() if d.severity == "error"] == [300]
+    assert (len(found), found.total, found.places) == (101, 251, {"f:300:1"})
 
 
 def test_of_a_long_line_only_what_stands_around_the_place_is_in_the_data():

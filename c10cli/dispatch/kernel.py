@@ -16,11 +16,13 @@ from c10cli.dispatch.calling import Calling, Stack
 from c10cli.dispatch.checked import checked_function
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.signature import (
+    CREATOR_ADVICE,
     annotation_advice,
     cache_parameter,
     has_arguments_of,
     has_schema_signature,
     mismatch,
+    needed_by,
 )
 from c10cli.errors import Diagnostic, RegistrationError
 from c10cli.schema.model import FunctionSchema
@@ -121,8 +123,8 @@ def bind_kernel(
             signature does not fit.
     """
     _check_is_kernel(schema, function)
-    if cache_creator is not None and not callable(cache_creator):
-        raise _refusal(schema, "C10E310", f"the cache creator of `{name}` is {_what(cache_creator)}")
+    if cache_creator is not None:
+        _check_is_creator(schema, name, cache_creator)
     cache_keyword, place, has_cache = None, callable_place(function), cache_creator is not None
     # What fits as it stands needs no `inspect.signature`, half the cost of a registration.
     fits = has_arguments_of(schema, function) and not (boxed or has_cache)
@@ -171,6 +173,22 @@ def _check_is_kernel(schema: FunctionSchema, function: object) -> None:
         raise _refusal(schema, "C10E305", f"`{callable_name(function)}` is {what}")
 
 
+def _check_is_creator(schema: FunctionSchema, kernel: str, creator: object) -> None:
+    """Whatever makes a cache is called without arguments."""
+    if not callable(creator):
+        raise _refusal(schema, "C10E310", f"the cache creator of `{kernel}` is {_what(creator)}")
+    fact, needed = "", needed_by(signature_of(creator))
+    if needed:
+        fact = f"is called without arguments, but needs {needed}"
+    elif inspect.isabstract(creator):
+        fact = "is an abstract class, of which there are no objects"
+    elif _any_called(creator, inspect.iscoroutinefunction, inspect.isasyncgenfunction):
+        fact = "is an async function, and caches are made by a call alone"
+    if fact:
+        fact = f"cache creator `{callable_name(creator)}` of `{kernel}` {fact}"
+        raise _refusal(schema, "C10E305", fact, CREATOR_ADVICE if needed else "name what makes the cache")
+
+
 def _any_called(function: object, *tests: Callable[[object], bool]) -> bool:
     """Whether *function*, or an object's own ``__call__``, passes one of *tests*."""
     try:
@@ -180,8 +198,8 @@ def _any_called(function: object, *tests: Callable[[object], bool]) -> bool:
         return False
 
 
-def _refusal(schema: FunctionSchema, code: str, fact: str) -> RegistrationError:
-    diagnostic = Diagnostic(code, fact, place=f"registration of a kernel of {schema.name}")
+def _refusal(schema: FunctionSchema, code: str, fact: str, help: str = "") -> RegistrationError:
+    diagnostic = Diagnostic(code, fact, place=f"registration of a kernel of {schema.name}", help=help)
     return RegistrationError(diagnostic, operator=str(schema.name))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -17,6 +16,7 @@ from c10cli.dispatch.dispatcher import Dispatcher, KernelRegistrar, caller_site
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelCache, signature_of
 from c10cli.dispatch.operator import OperatorHandle, Unique
+from c10cli.dispatch.signature import needed_by
 from c10cli.errors import Diagnostic, RegistrationError, StaleHandleError, UnknownOperatorError
 from c10cli.schema.model import FunctionSchema
 
@@ -130,7 +130,11 @@ class KernelRegistrationBuilder:
         _refuse(self._kernel is not None, "with_cache() comes after kernel()", "call with_cache() first")
         derived, name = isinstance(cache, type) and issubclass(cache, KernelCache), callable_name(cache)
         _refuse(not derived, f"`{name}` is not derived from KernelCache", "derive the class from KernelCache")
-        _refuse(_needs_arguments(cache), f"`{name}` cannot be made without arguments", "give them defaults")
+        _refuse(
+            bool(needed_by(signature_of(cache))),
+            f"`{name}` cannot be made without arguments",
+            "give them defaults",
+        )
         return replace(self, _cache=cache)
 
     def register(self) -> KernelRegistrar:
@@ -146,13 +150,6 @@ class KernelRegistrationBuilder:
         op = self._op if isinstance(self._op, OperatorHandle | str) else self._op()
         home = op.dispatcher if isinstance(op, OperatorHandle) else Dispatcher.singleton()
         return (self._dispatcher or home).register_kernel(op, self._key, self._kernel, self._cache)
-
-
-def _needs_arguments(cache: type) -> bool:
-    signature = signature_of(cache)
-    parameters = signature.parameters.values() if signature else ()
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return any(p.default is inspect.Parameter.empty and p.kind not in variadic for p in parameters)
 
 
 def _refuse(condition: bool, fact: str, todo: str) -> None:

@@ -55,6 +55,41 @@ def annotation_advice(fact: str) -> str:
     )
 
 
+def by_position(schema: FunctionSchema, signature: Signature) -> list[str]:
+    """The keyword-only arguments of *schema* that a kernel takes by position, too."""
+    names = {argument.name for argument in schema.keyword_only}
+    return [p.name for p in signature.parameters.values() if p.name in names and p.kind in _POSITIONAL]
+
+
+def other_defaults(schema: FunctionSchema, signature: Signature) -> list[str]:
+    """Defaults of a kernel that are not the schema's, in words; only plain values are compared."""
+    return [
+        f"has `{argument.name}={signature.parameters[argument.name].default!r}`, and the schema `{argument}`"
+        for argument in schema.arguments
+        if argument.has_default and _defaults_differ(argument, signature.parameters.get(argument.name))
+    ]
+
+
+def _defaults_differ(argument: Argument, parameter: Parameter | None) -> bool:
+    if parameter is None or parameter.default in (Parameter.empty, ...):
+        return False
+    plain = str(argument.type).replace("?", "").replace("[]", "")
+    given, declared = parameter.default, argument.default
+    if isinstance(declared, tuple) and not isinstance(given, tuple):  # `int[2] n=1` may be declared so
+        given = (given,) * len(declared)
+    return plain in PYTHON_TYPES and bool(given != declared)
+
+
+def needed_by(creator: Signature | None) -> str:
+    """The parameters that a cache *creator*, which is given nothing, must have; empty where it needs none."""
+    parameters = creator.parameters.values() if creator else ()
+    needed = [p.name for p in parameters if p.default is Parameter.empty and p.kind not in _VARIADIC]
+    return ", ".join(f"`{name}`" for name in needed)
+
+
+CREATOR_ADVICE: Final = "give them defaults, or name a function that makes the cache and takes nothing"
+
+
 def cache_parameter(schema: FunctionSchema, signature: Signature) -> Parameter | None:
     """The parameter that takes the kernel cache: the last one that is no argument of *schema*."""
     names = {argument.name for argument in schema.arguments}

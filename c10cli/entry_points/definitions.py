@@ -37,7 +37,7 @@ class Definition:
     Args:
         kind: ``unknown`` for what only running the module would tell.
         signature: of a function; of a class, that of its constructor; None
-            where it cannot be told.
+            where it cannot be told.  Defaults are values of literals, or ``...``.
         summary: the first line of its docstring; empty where there is none.
     """
 
@@ -206,27 +206,38 @@ def _function(path: Path, node: Function) -> Definition:
 
 
 def _signature(node: Function, *, skip_first: bool = False) -> Signature:
-    """The signature that a function's source spells; defaults are only marked as there."""
+    """The signature that a function's source spells."""
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
-    first_default = len(positional) - len(arguments.defaults)
+    defaults = [*[None] * (len(positional) - len(arguments.defaults)), *arguments.defaults]
     parameters = []
-    for index, argument in enumerate(positional):
+    for index, (argument, default) in enumerate(zip(positional, defaults, strict=True)):
         is_named = index >= len(arguments.posonlyargs)
         kind = Parameter.POSITIONAL_OR_KEYWORD if is_named else Parameter.POSITIONAL_ONLY
-        parameters.append(_parameter(argument, kind, index >= first_default))
+        parameters.append(_parameter(argument, kind, default))
     if arguments.vararg:
         parameters.append(_parameter(arguments.vararg, Parameter.VAR_POSITIONAL))
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        parameters.append(_parameter(argument, Parameter.KEYWORD_ONLY, default is not None))
+        parameters.append(_parameter(argument, Parameter.KEYWORD_ONLY, default))
     if arguments.kwarg:
         parameters.append(_parameter(arguments.kwarg, Parameter.VAR_KEYWORD))
     return Signature(parameters[skip_first:], return_annotation=_annotation(node.returns))
 
 
-def _parameter(argument: ast.arg, kind: Any, has_default: bool = False) -> Parameter:
-    default = ... if has_default else Parameter.empty  # which one does not matter: the schema's is used
-    return Parameter(argument.arg, kind, default=default, annotation=_annotation(argument.annotation))
+def _parameter(argument: ast.arg, kind: Any, default: ast.expr | None = None) -> Parameter:
+    value = Parameter.empty if default is None else _value(default)
+    return Parameter(argument.arg, kind, default=value, annotation=_annotation(argument.annotation))
+
+
+def _value(node: ast.expr) -> object:
+    """The value of a literal, a list as a tuple; `...` for what running the source would tell."""
+    try:
+        value = ast.literal_eval(node)
+        value = tuple(value) if isinstance(value, list) else value
+        hash(value)  # signatures are compared
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return ...
+    return value
 
 
 def _annotation(node: ast.expr | None) -> object:

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from inspect import Parameter
+from inspect import Signature
 from typing import Final
 
 from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.arrays.expression import Expression, evaluate, find_unknown_names, makes_array, parse_expression
-from c10cli.dispatch.signature import mismatch
+from c10cli.dispatch.signature import (
+    CREATOR_ADVICE,
+    annotation_advice,
+    by_position,
+    mismatch,
+    needed_by,
+    other_defaults,
+)
 from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.entry_point import EntryPoint
@@ -22,7 +29,6 @@ from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
-_REQUIRED_KINDS = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _ARRAY: Final = type("a tensor", (), {})()  # what an expression would make, as messages describe it
 
 
@@ -78,8 +84,21 @@ class _Checks:
         else:
             reason = mismatch(schema, definition.signature, has_cache=has_cache, boxed=boxed)
             if reason is not None:
-                note = f"the schema is `{schema}`"
-                self._report("C10E305", role, entry, definition, reason, note)
+                note, help = f"the schema is `{schema}`", annotation_advice(reason)
+                self._report("C10E305", role, entry, definition, reason, note, help=help)
+            elif entry.file is not None and not boxed:  # what another package has is as it is
+                self._compare(role, entry, definition, definition.signature)
+
+    def _compare(self, role: str, entry: EntryPoint, definition: Definition, signature: Signature) -> None:
+        """What could be called as the schema says, but says another thing itself."""
+        schema = self.operator.schema
+        for name in by_position(schema, signature):
+            fact = f"takes `{name}` by position, and the schema by keyword alone"
+            help = f"put `*` before `{name}`"
+            self._report("C10E305", role, entry, definition, fact, f"the schema is `{schema}`", help=help)
+        for fact in other_defaults(schema, signature):
+            help = "leave the default out: the schema's is passed at every call"
+            self._report("C10W351", role, entry, definition, fact, help=help)
 
     def cache(self, entry: EntryPoint) -> None:
         """A cache creator is called without arguments."""
@@ -88,15 +107,10 @@ class _Checks:
             return
         if definition.kind == "value":
             self._report("C10E310", "cache", entry, definition, "is a value, not a function or class")
-        parameters = definition.signature.parameters.values() if definition.signature else ()
-        needed = [
-            f"`{parameter.name}`"
-            for parameter in parameters
-            if parameter.default is Parameter.empty and parameter.kind in _REQUIRED_KINDS
-        ]
+        needed = needed_by(definition.signature)
         if needed:
-            fact = f"is created without arguments, but needs {', '.join(needed)}"
-            self._report("C10E305", "cache", entry, definition, fact)
+            fact = f"is created without arguments, but needs {needed}"
+            self._report("C10E305", "cache", entry, definition, fact, help=CREATOR_ADVICE)
 
     def cost(self) -> None:
         """The expressions of what a call moves and does."""

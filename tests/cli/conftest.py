@@ -104,7 +104,7 @@ def triple(x):
     return x * 3
 
 
-def add(x, y, alpha):
+def add(x, y, *, alpha):
     """The sum, *y* scaled.
 
     More of it.

@@ -221,6 +221,18 @@ def test_an_annotation_has_the_case_and_its_shapes_and_skips_are_notices(c10, de
     assert no_cases == "::notice title=skipped::run of demo::add CPU add: the operator has no cases"
 
 
+def test_a_warning_keeps_no_kernel_from_its_run(c10, folder):
+    Path("k.py").write_text("def f(x, *, by=3.0):\n    return x * by\n")
+    Path("registry.yaml").write_text(
+        'version: 1\noperators:\n  - schema: "t::f(Tensor x, *, float by=2.0) -> Tensor"\n'
+        "    kernels: {CPU: k.py:f}\n    reference: k.py:f\n"
+        "    cases: [{name: a, dtypes: [float32], inputs: {x: 'ones(2)'}}]\n"
+    )
+    ran = c10("validate", "--format", "json")
+    assert (ran.code, ran.json["ok"], ran.json["counts"]["run"]) == (0, True, 1)
+    assert {(d["code"], d["severity"]) for d in ran.json["diagnostics"]} == {("C10W351", "warning")}
+
+
 def test_a_kernel_that_takes_its_process_down_spares_the_others(c10, demo):
     kernels = demo.parent / "k.py"
     kernels.write_text(kernels.read_text() + "\ndef dies(x):\n    import os\n    os._exit(7)\n")

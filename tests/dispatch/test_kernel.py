@@ -1,3 +1,4 @@
+import abc
 import copy
 import functools
 import gc
@@ -227,6 +228,50 @@ def test_what_cannot_be_called_is_no_kernel(register, value, what, shown):
 def test_a_cache_creator_is_a_callable(register):
     text = "error[C10E310] the cache creator of `counting` is of type Counter"
     assert str(refusal(register, counting, Counter())) == text
+
+
+class Sized:
+    def __init__(self, size, *, kind): ...
+
+
+class Abstract(abc.ABC):
+    @abc.abstractmethod
+    def next(self): ...
+
+
+async def awaited(): ...
+
+
+@pytest.mark.parametrize(
+    ("creator", "fact", "help"),
+    [
+        (
+            Sized,
+            "`Sized` of `counting` is called without arguments, but needs `size`, `kind`",
+            "give them defaults, or name a function that makes the cache and takes nothing",
+        ),
+        (
+            Abstract,
+            "`Abstract` of `counting` is an abstract class, of which there are no objects",
+            "name what makes the cache",
+        ),
+        (
+            awaited,
+            "`awaited` of `counting` is an async function, and caches are made by a call alone",
+            "name what makes the cache",
+        ),
+    ],
+)
+def test_a_creator_that_cannot_be_called_is_refused_when_it_is_registered(register, creator, fact, help):
+    (found,) = refusal(register, counting, creator).diagnostics
+    assert (found.code, found.message, found.help) == ("C10E305", f"cache creator {fact}", help)
+
+
+@pytest.mark.parametrize(
+    "creator", [dict, list, Counter, functools.partial(Sized, 1, kind=2), threading.Lock]
+)
+def test_a_creator_that_needs_nothing_is_taken(register, creator):
+    assert register(counting, creator).keys() != ()
 
 
 def test_a_kernel_that_does_not_fit_is_refused_with_its_place_and_the_schema(register, dispatcher, shown):

@@ -37,6 +37,12 @@ def test_the_signature_is_that_of_the_imported_function(define, parameters):
     ]
 
 
+def test_defaults_are_the_values_of_literals(define):
+    found = define("m.py:f", "def f(a, b=-1, *, c=[1, 'x'], d=None, e=N, g=[[]], h={}): ...")
+    defaults = [p.default for p in found.signature.parameters.values()]
+    assert defaults == [inspect.Parameter.empty, -1, (1, "x"), None, ..., ..., ...]
+
+
 def test_annotations_are_text(define):
     found = define("m.py:f", "def f(a: int, b: 'str', c: list[ 'int'], d) -> float: ...")
     annotations = [p.annotation for p in found.signature.parameters.values()]

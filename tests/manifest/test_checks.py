@@ -8,7 +8,7 @@ from c10cli.manifest.checks import check_operator
 from c10cli.manifest.load import require_manifest
 
 KERNELS = """\
-def add(x, y=2):
+def add(x, y=1):
     return x
 def other_name(a, b): ...
 def one(x): ...
@@ -103,6 +103,69 @@ def test_kernels_that_do_not(check, kernel, code, words):
     assert finding.code == code
     assert words in finding.message
     assert finding.span.line == 5
+
+
+KEYWORD = "c10::f(Tensor x, *, float y=2.0, int[2] n=1) -> Tensor"
+
+
+def test_a_keyword_only_argument_that_is_taken_by_position_is_found(check, tmp_path):
+    (tmp_path / "own.py").write_text("def f(x, y, *, n): ...\ndef g(x, *, n, y): ...\n")
+    (finding,) = check("kernels: {CPU: [own.py:f, own.py:g]}\n", KEYWORD).diagnostics
+    assert (finding.code, finding.help) == ("C10E305", "put `*` before `y`")
+    assert finding.message == "kernel `f` of `c10::f` takes `y` by position, and the schema by keyword alone"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "differs"),
+    [
+        ("def f(x, *, y=3, n): ...", "has `y=3`, and the schema `float y=2.0`"),
+        ("def f(x, *, y=2.0, n=[1, 2]): ...", "has `n=(1, 2)`, and the schema `int[2] n=1`"),
+        ("def f(x, *, y=None, n=1): ...", "has `y=None`, and the schema `float y=2.0`"),
+        ("def f(x, *, y='2', n=(1, 1)): ...", "has `y='2'`, and the schema `float y=2.0`"),
+        ("def f(x=None, *, y=2, n=[1, 1]): ...", ""),
+        ("def f(x, *, y=TWO, n=[[1], [1]]): ...", ""),
+        ("def f(x, *, n=1, **more): ...", ""),
+    ],
+)
+def test_a_default_different_from_the_schemas_is_a_warning(check, tmp_path, kernel, differs):
+    (tmp_path / "own.py").write_text(kernel)
+    found = [
+        (d.code, d.severity, d.message) for d in check("kernels: {CPU: own.py:f}\n", KEYWORD).diagnostics
+    ]
+    assert found == [("C10W351", "warning", f"kernel `f` of `c10::f` {differs}")] * bool(differs)
+
+
+def test_how_a_function_of_another_package_could_be_called_otherwise_is_not_judged(
+    check, tmp_path, monkeypatch
+):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "c10_test_theirs.py").write_text("def f(x, y=3, n=None): ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    assert check("kernels: {CPU: c10_test_theirs:f}\n", KEYWORD) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "fact"),
+    [
+        ("def f(x, y: list[int]): ...", "annotates `y` as list[int], and the schema says int"),
+        ("def f(x, y: 'str'): ...", "annotates `y` as str, and the schema says int"),
+        ("def f(x, y) -> None: ...", "is annotated to return None, and the schema returns Tensor"),
+        (
+            "def f(x, y) -> 'tuple[Tensor, int]': ...",
+            "is annotated to return tuple[Tensor, int], and the schema returns Tensor",
+        ),
+    ],
+)
+def test_annotations_are_judged_in_the_source(check, tmp_path, kernel, fact):
+    (tmp_path / "own.py").write_text(kernel)
+    (finding,) = check("kernels: {CPU: own.py:f}\n").diagnostics
+    assert (finding.code, finding.message) == ("C10E305", f"kernel `f` of `c10::f` {fact}")
+    assert finding.help.startswith("correct the annotation")
+
+
+def test_the_help_for_a_creator_that_needs_arguments_is_its_own(check):
+    (finding,) = check("kernels: {CPU: {kernel: k.py:cached, cache: k.py:Sized}}\n").diagnostics
+    assert finding.help == "give them defaults, or name a function that makes the cache and takes nothing"
 
 
 def test_a_mismatch_names_kernel_operator_place_and_schema(check, tmp_path):
