@@ -177,8 +177,10 @@ class Session:
 
     def echo_view(self, view: RenderableType) -> None:
         """Write what `rich` draws to standard output."""
-        with written(sys.stdout):
-            self.console().print(view)
+        console = self.console()
+        with console.capture() as drawn:  # it would end the command where nobody reads
+            console.print(view)
+        self._write(sys.stdout, drawn.get().removesuffix("\n"))
 
     def echo_json(self, format_name: str, **fields: object) -> None:
         """Write one JSON object of the layout *format_name*, such as ``c10.list/1``.

@@ -182,7 +182,9 @@ def test_modules_in_the_current_folder_are_found_all_the_same(demo, c10_process)
     assert c10_process("call", "add", "[1]", "[2]").out == "float32[1]\n[3.]\n"
 
 
-@pytest.mark.parametrize("words", [["list", "--format", "json"], ["--help"]])
+@pytest.mark.parametrize(
+    "words", [["list", "--format", "json"], ["--help"], ["bench", "n=4", "--time", "0.01"]]
+)
 def test_a_reader_that_leaves_is_no_error(demo, start_c10, words):
     reading, writing = os.pipe()
     os.close(reading)
