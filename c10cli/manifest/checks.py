@@ -107,6 +107,9 @@ class _Checks:
             return
         if definition.kind == "value":
             self._report("C10E310", "cache", entry, definition, "is a value, not a function or class")
+        if definition.kind == "async function":
+            fact = "is an async function, and caches are made by a call alone"
+            self._report("C10E305", "cache", entry, definition, fact, help="name what makes the cache")
         needed = needed_by(definition.signature)
         if needed:
             fact = f"is created without arguments, but needs {needed}"

@@ -26,6 +26,7 @@ class Workspace: ...
 class Sized:
     def __init__(self, size): ...
 def make(): ...
+async def awaited(): ...
 NUMBER = 3
 """
 
@@ -89,6 +90,7 @@ def test_kernels_that_fit(check):
             "C10E305",
             "is created without arguments, but needs `size`",
         ),
+        ("{kernel: k.py:cached, cache: k.py:awaited}", "C10E305", "cache `awaited` of `c10::f` is an async"),
         ("{kernel: k.py:cached, cache: k.py:NUMBER}", "C10E310", "cache `NUMBER` of `c10::f` is a value"),
         (
             "{kernel: k.py:cached, cache: k.py:Wrkspace}",
