@@ -7,6 +7,7 @@ draws it; nothing in this module prints.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -80,6 +81,7 @@ CODES: Final[Mapping[str, str]] = {
     "C10W652": "first sample far slower than the rest",
     "C10W653": "too few samples for the stated change",
     "C10W654": "times disturbed, unsettled or watched",
+    "C10W655": "lines of a journal that cannot be read",
 }
 
 MOST_FINDINGS: Final = 100  # of one file that are told
@@ -252,7 +254,9 @@ class C10Error(Exception):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __str__(self) -> str:
-        return "\n".join(d.concise() for d in self.diagnostics)
+        lines = [d.concise() for d in self.diagnostics]
+        # Python 3.10 prints no notes.
+        return "\n".join(lines if sys.version_info >= (3, 11) else lines + getattr(self, "__notes__", []))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), *self.diagnostics, **self.facts), ()

@@ -33,6 +33,7 @@ WITHOUT_EXAMPLE = {
     "C10W652": "needs a slow first sample",
     "C10W653": "needs a case too slow for its time",
     "C10W654": "needs load from elsewhere",
+    "C10W655": "takes a damaged journal",
 }
 NO_EXAMPLE = "There is no example to run:"
 

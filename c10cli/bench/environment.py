@@ -46,6 +46,10 @@ class Peaks:
     copies: tuple[tuple[int, float], ...]
     matmul_flops_per_s: float
 
+    def __post_init__(self) -> None:
+        if not min((self.matmul_flops_per_s, *(rate for _, rate in self.copies)), default=0) > 0:
+            raise ValueError("peaks without a rate")
+
     def percent(self, *, bytes_moved: float | None, flops: float | None, time_s: float) -> float | None:
         """The time these peaks would need, in per cent of *time_s*; None without bytes and flops.
 
@@ -60,8 +64,8 @@ class Peaks:
 
     def best_of(self, other: Peaks | None) -> Peaks:
         """The higher of the rates of two rounds of probes: a busy machine only lowers them."""
-        if other is None:
-            return self
+        if other is None or [size for size, _ in self.copies] != [size for size, _ in other.copies]:
+            return self  # there is none, or it is of another version
         copies = tuple(
             (size, max(rate, again))
             for (size, rate), (_, again) in zip(self.copies, other.copies, strict=True)

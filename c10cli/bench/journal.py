@@ -7,18 +7,21 @@ and reading skips it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from c10cli.bench.clock import utc_now
 from c10cli.errors import BenchError, Diagnostic, ReportError
 
 JOURNAL_NAME: Final = "journal.jsonl"
 _LATEST_NAME: Final = "latest"
+_TOO_LARGE: Final = 2.0**63
 
 
 def append_record(folder: Path, record: Mapping[str, object]) -> None:
@@ -42,8 +45,35 @@ def append_record(folder: Path, record: Mapping[str, object]) -> None:
         raise _cannot_write(path, error) from error
 
 
-def read_journal(folder: Path) -> list[dict[str, object]]:
-    """The records of the journal in *folder*, without lines that were cut off.
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let no other process write to the run in *folder* meanwhile; Windows has no such lock.
+
+    Raises:
+        ReportError: one does (C10E701).
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        fact, todo = f"another `c10 bench` is measuring run `{folder.name}`", "wait for its end"
+        raise ReportError(Diagnostic("C10E701", fact, place=str(folder), help=todo)) from None
+    except OSError:  # of a file system without locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def read_journal(folder: Path) -> list[dict[str, Any]]:
+    """The records of the journal in *folder*; an empty one for each line that cannot be read.
 
     Raises:
         BenchError: there is no journal (C10E603).
@@ -54,15 +84,23 @@ def read_journal(folder: Path) -> list[dict[str, object]]:
     except OSError as error:
         fact = f"cannot read {path.name}: {error.strerror}"
         raise BenchError(Diagnostic("C10E603", fact, place=str(path))) from error
-    return [record for line in lines if (record := _parse_line(line)) is not None]
+    return [_parse_line(line) for line in lines if line.strip()]
 
 
-def _parse_line(line: bytes) -> dict[str, object] | None:
+def _parse_line(line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
+        record = json.loads(line, parse_constant=_finite, parse_float=_finite, parse_int=_finite)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _finite(text: str) -> int | float:
+    """The number *text*, if any result of ours may be computed with it."""
+    number = float(text)
+    if not abs(number) < _TOO_LARGE:
+        raise ValueError(text)
+    return int(text) if text.lstrip("-").isdigit() else number
 
 
 def make_run_folder(root: Path) -> Path:

@@ -19,6 +19,7 @@ from c10cli.bench.stats import Difference, median_interval, noise_percent
 from c10cli.errors import BenchError, Diagnostic, InternalError
 
 FORMAT: Final = "c10.bench/1"
+LONGEST_S: Final = 86_400.0
 
 Status = Literal["ok", "wrong", "crashed", "out-of-memory", "timeout", "skipped"]
 
@@ -156,6 +157,8 @@ class RunResult:
         plan: the options it was started with; ``command`` is the command line.
         load_after: load averages at its end.
         exit_status: what the command returned; None for a run that did not end.
+        c10cli: the version that measured it, the last one where there were several.
+        unread: lines of its journal that could not be read.
     """
 
     run_id: str
@@ -166,6 +169,8 @@ class RunResult:
     skipped: tuple[Skipped, ...] = ()
     load_after: tuple[float, ...] = ()
     exit_status: int | None = None
+    c10cli: str = ""
+    unread: int = 0
 
     def to_dict(self) -> dict[str, object]:
         """The run as one JSON-ready object."""
@@ -181,7 +186,9 @@ class RunResult:
         """
         if data.get("format") != FORMAT:
             raise _not_a_result(f"its format is {data.get('format')!r}; this c10 reads {FORMAT!r}")
-        return read_record(cls, data)
+        run = read_record(cls, data)
+        _check_plan(run.plan)
+        return run
 
     def record(self, kind: Literal["run", "end"]) -> dict[str, object]:
         """The first or the last record of the run's journal: the run without its cases."""
@@ -193,18 +200,26 @@ class RunResult:
     def from_records(cls, records: Iterable[Mapping[str, Any]]) -> RunResult:
         """The run that a journal holds; a case met again replaces its earlier record.
 
+        A record of a case that cannot be read is left out, and counted.
+
         Raises:
-            BenchError: the records are not of this format's version (C10E603).
+            BenchError: the records of the run are not of this format's version (C10E603).
         """
         run: dict[str, Any] = {}
-        cases: dict[object, Mapping[str, Any]] = {}
+        cases: dict[str, CaseResult] = {}
+        unread = 0
         for record in records:
-            kind = record.get("kind")
-            if kind == "case":
-                cases[record.get("id")] = record
-            elif kind in ("run", "end"):  # a second `run` is one gone on with, which has not ended yet
+            if record.get("kind") in ("run", "end"):  # a second `run` is one gone on with, not ended yet
                 run |= record
-        return cls.from_dict({**run, "cases": [*cases.values()]})
+                continue
+            try:
+                case = read_record(CaseResult, record)
+                case.derived()
+                cases[case.id] = case
+            except (ValueError, ArithmeticError, BenchError):
+                unread += 1
+        read = cls.from_dict({**run, "cases": []})
+        return replace(read, cases=tuple(cases.values()), unread=unread)
 
 
 T = TypeVar("T")
@@ -255,4 +270,29 @@ def _read_fields(kind: Any, data: Mapping[str, Any], place: str) -> Any:
             given[name] = _read(_hints(kind)[name], data[name], here)
         elif declared.default is declared.default_factory is MISSING:
             raise ValueError(f"{here} is missing")
-    return kind(**given)
+    try:
+        return kind(**given)
+    except InternalError as error:
+        raise ValueError(str(error)) from error
+
+
+def _check_plan(plan: Mapping[str, Any]) -> None:
+    """Refuse a *plan* that cannot be gone on with.
+
+    Raises:
+        BenchError: C10E603.
+    """
+    read_record(_Plan, plan)
+    if any(not 0 < plan[name] <= LONGEST_S for name in ("time_s", "timeout_s") if name in plan):
+        raise _not_a_result("its times are no seconds above 0, of a day at most")
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is read back of how a run was begun."""
+
+    time_s: float = 0.0
+    timeout_s: float = 0.0
+    seed: int = 0
+    files: Mapping[str, str] = field(default_factory=dict)
+    select: tuple[str, ...] = ()

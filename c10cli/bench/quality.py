@@ -8,7 +8,7 @@ from typing import Final
 
 from c10cli.bench.outcome import CaseResult, RunResult
 from c10cli.bench.sampling import Samples
-from c10cli.errors import Diagnostic, capped
+from c10cli.errors import Diagnostic, capped, counted
 
 _NOISY_PERCENT: Final = 10.0
 # Below this, a warm-up that did not settle within its 1 % is not worth a word.
@@ -89,7 +89,17 @@ def check_run(run: RunResult) -> tuple[Diagnostic, ...]:
             message = fact.format(f"{len(worst)} of {len(timed)} cases")
             notes = capped([note for _, note in worst], _SHOWN + 1)
             warnings.append(Diagnostic(code, message, notes=notes, help=help))
-    return (*warnings, *_check_load(run))
+    return (*warnings, *_check_load(run), *_check_journal(run))
+
+
+def _check_journal(run: RunResult) -> tuple[Diagnostic, ...]:
+    if not run.unread:
+        return ()
+    fact = f"{counted(run.unread, 'line')} of the journal could not be read"
+    note = (
+        "what a line says of a case is lost; a case without a time is measured when the run is gone on with"
+    )
+    return (Diagnostic("C10W655", fact, notes=(note,), help="let one `c10 bench` alone write to a run"),)
 
 
 def _check_load(run: RunResult) -> tuple[Diagnostic, ...]:

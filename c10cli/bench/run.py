@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from c10cli import __version__
 from c10cli.bench.clock import utc_now
 from c10cli.bench.environment import Environment, read_environment, read_load
 from c10cli.bench.journal import append_record, write_latest
@@ -20,6 +21,7 @@ from c10cli.manifest.declarations import Manifest
 # Gets the id of the case that begins, or the result of the one that ended.
 Progress = Callable[["str | CaseResult"], None]
 
+_MOST_PRINTED = 2000
 _WORKER, _PROBE = "c10cli.bench.case_job", "c10cli.bench.probe"
 
 
@@ -35,7 +37,8 @@ def start_run(run_id: str, plan: Plan, **described: object) -> RunResult:
     described |= {"registry": str(plan.manifest.path), "files": files, "cases": len(plan.cases)}
     kernels = [case.variant.kernel for case in plan.cases.values()]
     packages = {package for k in kernels for package in (*k.requires, *([k.arrays] if k.arrays else ()))}
-    return RunResult(run_id, utc_now().isoformat(), _environment(packages), described)
+    environment = _environment(packages)
+    return RunResult(run_id, utc_now().isoformat(), environment, described, c10cli=__version__)
 
 
 def check_unchanged(run: RunResult, manifest: Manifest) -> None:
@@ -72,7 +75,7 @@ def run_plan(
     Args:
         memory_bytes: how much a case may hold; None: the most of what there is.
     """
-    run = replace(run, exit_status=None, load_after=(), skipped=plan.skipped)
+    run = replace(run, exit_status=None, load_after=(), skipped=plan.skipped, c10cli=__version__)
     append_record(folder, run.record("run"))
     write_latest(folder)
     cases = {case.id: case for case in run.cases}
@@ -138,4 +141,4 @@ def _result_of(answer: Answer, case: CaseResult) -> CaseResult:
     if answer.left and result.status == "ok":
         reason = f"the kernel left running: {', '.join(answer.left)}"
         result = replace(case, status="wrong", code="C10E501", reason=reason)
-    return replace(result, printed=answer.said)
+    return replace(result, printed=answer.said[-_MOST_PRINTED:])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from c10cli.cli.options import SEED, command as c10_command, seconds
+from c10cli.cli.options import SEED, command as c10_command, memory_option, seconds
 from c10cli.cli.session import Session
 from c10cli.errors import BenchError, Diagnostic
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--timeout", "timeout_s", type=seconds, default=60.0, show_default=True, help="Seconds a case may take."
 )
+@memory_option
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the random inputs and orders.")
 @click.option(
     "--output",
@@ -44,6 +45,7 @@ def command(
     select: tuple[str, ...],
     output: Path,
     resume: str | None,
+    memory_bytes: int | None,
     **options: Any,
 ) -> int:
     """Measure the dispatcher and every kernel on the declared cases.
@@ -66,7 +68,7 @@ def command(
     registry = session.load(partly=True)
     run = None
     if resume:
-        folder = find_run_folder(output, resume)
+        folder = _owned(ctx, find_run_folder(output, resume))
         run = RunResult.from_records(read_journal(folder))
         check_unchanged(run, registry.manifest)
         _refuse_others(ctx, run, select, options)
@@ -75,15 +77,23 @@ def command(
     if run and not plan.cases:
         session.tell(f"nothing is left to measure in {folder}")
     else:
-        folder = folder if run else make_run_folder(output)
+        folder = folder if run else _owned(ctx, make_run_folder(output))
         with _kept(session, folder), session.progress(len(plan.cases)) as progress:
             asked = {"command": shlex.join(["c10", *sys.argv[1:]]), "select": list(select), **options}
             run = run or start_run(folder.name, plan, **asked)
-            run = run_plan(run, plan, folder, progress)
+            run = run_plan(run, plan, folder, progress, memory_bytes)
             run = end_run(run, _exit_status(run), folder)
     write_reports(run, folder)
     _show(session, folder, run)
     return run.exit_status or 0
+
+
+def _owned(ctx: click.Context, folder: Path) -> Path:
+    """*folder*, in which no other command measures until this one ends."""
+    from c10cli.bench.journal import locked
+
+    ctx.with_resource(locked(folder))
+    return folder
 
 
 def _refuse_others(
@@ -130,7 +140,7 @@ def _kept(session: Session, folder: Path) -> Iterator[None]:
     except BaseException as error:
         with contextlib.suppress(OSError):  # unless it is empty
             folder.rmdir()
-        if isinstance(error, KeyboardInterrupt) and folder.exists():
+        if isinstance(error, KeyboardInterrupt | SystemExit) and folder.exists():
             named = ["--registry", session.registry] if session.registry else []
             words = ["c10", "bench", *named, "--resume", str(folder)]
             session.tell(f"\nmeasured cases are kept; go on with `{shlex.join(words)}`")
@@ -140,6 +150,11 @@ def _kept(session: Session, folder: Path) -> Iterator[None]:
 def _show(session: Session, folder: Path, run: RunResult) -> None:
     from c10cli.bench.quality import check_run
 
+    printed = {
+        f"kernel `{case.variant}` of `{case.operator}`": case.printed for case in run.cases if case.printed
+    }
+    for kernel, text in printed.items():
+        session.tell_printed(kernel, text)
     if session.is_json:
         warnings = [warning.as_dict() for warning in check_run(run)]
         session.echo_json("c10.bench/1", folder=str(folder), warnings=warnings, run=run.to_dict())

@@ -20,7 +20,7 @@ from c10cli.arrays.library import library_of
 from c10cli.arrays.placement import to_numpy
 from c10cli.arrays.tensor_types import is_tensor, key_of
 from c10cli.cli.operator_command import OperatorCall, OperatorGroup
-from c10cli.cli.options import FILE, command as c10_command
+from c10cli.cli.options import FILE, command as c10_command, memory_option
 from c10cli.cli.session import Session, stdout_to_stderr, written
 from c10cli.describe import describe, dtype_name
 from c10cli.dispatch.kernel import OpKernel
@@ -41,8 +41,16 @@ _JSON_ELEMENTS = 1000
     "--save", type=FILE, metavar="FILE", help="Write the result: .npy, .npz for several, `-` to stdout."
 )
 @click.option("--traceback", "traced", is_flag=True, help="Show the traceback of what the kernel raised.")
+@memory_option
 @click.option("--in-process", is_flag=True, help="Call it in this process, which a debugger can look into.")
-def command(session: Session, call: OperatorCall, save: Path | None, traced: bool, in_process: bool) -> int:
+def command(
+    session: Session,
+    call: OperatorCall,
+    save: Path | None,
+    traced: bool,
+    memory_bytes: int | None,
+    in_process: bool,
+) -> int:
     """Call operator OP with ARGUMENTS and print what it returns.
 
     Arguments are bound by the schema: by position, or as --name VALUE; see
@@ -65,7 +73,7 @@ def command(session: Session, call: OperatorCall, save: Path | None, traced: boo
         check_savable(save, schema)
     do = partial(_outcome, call, bind_values(call), save, as_json=session.is_json)
     try:
-        outcome = do() if in_process or _runs_threads() else _apart(session, call, do)
+        outcome = do() if in_process or _runs_threads() else _apart(session, call, do, memory_bytes)
     except C10Error as error:
         if traced and "traceback" in error.facts:
             session.tell(error.facts["traceback"])
@@ -126,15 +134,18 @@ def _runs_threads() -> bool:
     return not {"torch", "jax", "cupy", "numba"}.isdisjoint(sys.modules)
 
 
-def _apart(session: Session, call: OperatorCall, do: Callable[[], _Outcome]) -> _Outcome:
+def _apart(
+    session: Session, call: OperatorCall, do: Callable[[], _Outcome], memory_bytes: int | None
+) -> _Outcome:
     """What *do* gives in a process of its own.
 
     Raises:
         KernelError: C10E501, that process ended instead.
     """
-    answer, variant = run_copy(do, aloud=True), call.variant_for(call.key or "CPU")
+    variant = call.variant_for(call.key or "CPU")
     who = f"kernel `{variant.kernel.name}` of" if variant else "a kernel of"
     who = f"{who} `{call.linked.decl.name}`"
+    answer = run_copy(do, memory_bytes=memory_bytes, hear=partial(session.tell_printed, who, most=None))
     if answer.left:
         session.tell(f"{who} left running, and ended now: {', '.join(answer.left)}")
     if answer.result is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +26,24 @@ def seconds(text: str | float) -> float:
         if 0 < float(text) <= 86_400:  # which nan is not
             return float(text)
     raise click.BadParameter(f"{text} is not a number of seconds above 0, of a day at most")
+
+
+def _size(text: str | int) -> int:
+    """A limit of memory that a word of the command line means: 500M, 4G."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d+)?)([KMGT]?)(?:i?B)?", str(text), re.IGNORECASE)
+    size = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " ")) if found else 0
+    if not size:
+        raise click.BadParameter(f"{text} is not a size above 0, such as 500M or 4G")
+    return size
+
+
+memory_option = click.option(
+    "--memory",
+    "memory_bytes",
+    type=_size,
+    metavar="SIZE",
+    help="What a kernel may hold, on Linux: 500M, 4G.  [default: three quarters of the machine's]",
+)
 
 
 def command(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from c10cli.describe import printable
-from c10cli.errors import C10Error, Diagnostic, ManifestError, ReportError, capped
+from c10cli.errors import C10Error, Diagnostic, ManifestError, ReportError, capped, counted
 from c10cli.manifest.discover import VARIABLE, find_registry
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from c10cli.manifest.declarations import DisabledManifest, Manifest
     from c10cli.manifest.link import Registry
+
+# Of what a kernel printed.
+_LONGEST_LINE = 1000
 
 
 @dataclass
@@ -54,6 +57,13 @@ class Session:
         """Write a line to standard error; where that cannot be written, there is nowhere to say so."""
         with contextlib.suppress(C10Error):
             self._write(sys.stderr, text if is_drawn else printable(text))
+
+    def tell_printed(self, who: str, text: str, *, most: int | None = 10) -> None:
+        """Show what *who*, a kernel of an operator, printed: the last lines, at *most* so many."""
+        lines = text.splitlines()
+        shown = lines if most is None else lines[-most:]
+        before = [f"  ({counted(len(lines) - len(shown), 'line')} before)"] if len(lines) > len(shown) else []
+        self.tell("\n".join([f"{who} printed:", *before, *(f"  {line[:_LONGEST_LINE]}" for line in shown)]))
 
     def tell_registry(self) -> None:
         """Say, once, what is missing from the manifest, and in text which it is: if unnamed and not here."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from c10cli.cli.options import SEED, command as c10_command, key_name, seconds
+from c10cli.cli.options import SEED, command as c10_command, key_name, memory_option, seconds
 from c10cli.cli.session import Session, picked
 from c10cli.errors import capped, counted
 from c10cli.report.github import annotation
@@ -21,6 +21,7 @@ from c10cli.verify.gate import Validation, validate
 @click.option("--no-run", is_flag=True, help="Import and bind kernels, but run none.")
 @click.option("--require", type=key_name, multiple=True, metavar="KEY", help="A key whose kernels must run.")
 @click.option("--timeout", "timeout_s", type=seconds, default=60.0, show_default=True, help="For one kernel.")
+@memory_option
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the random inputs.")
 def command(session: Session, manifest: str | None, no_run: bool, **options: Any) -> int:
     """Check a registry: the manifest, the sources, every kernel, every result.
@@ -51,6 +52,8 @@ def _show(session: Session, validation: Validation) -> None:
             session.echo(line)
         return
     session.show_diagnostics(validation.diagnostics)
+    for printed in validation.printed:
+        session.tell_printed(f"kernel `{printed.variant}` of `{printed.operator}`", printed.text)
     if session.is_json:
         session.echo_json(
             "c10.validate/1",
@@ -60,6 +63,7 @@ def _show(session: Session, validation: Validation) -> None:
             left_out=validation.left_out,
             diagnostics=[diagnostic.as_dict() for diagnostic in validation.diagnostics],
             skipped=[asdict(skipped) for skipped in validation.skipped],
+            printed=[asdict(printed) for printed in validation.printed],
         )
         return
     session.echo("\n".join(_lines(validation)))

@@ -184,7 +184,10 @@ class _Process:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_LEAVING_S)
         self._kill()
-        yield {"ended": asdict(how_it_ended(self._process.wait(), self._said))}
+        ended = how_it_ended(self._process.wait(), self._said)
+        yield {
+            "ended": asdict(replace(ended, said="") if self._forks else ended)
+        }  # else it is not the item's
 
     def __enter__(self) -> _Process:
         return self

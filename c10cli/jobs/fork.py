@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO, Any, Final, Literal, NoReturn
 
-from c10cli.errors import C10Error
+from c10cli.errors import C10Error, capped
 from c10cli.jobs.processes import (
     adopt_orphans,
     can_fork,
@@ -31,12 +31,14 @@ from c10cli.jobs.processes import (
 )
 
 FORKS: Final = can_fork()
+Hear = Callable[[str], None]
 # Between two looks at what an item holds and has said so far; its descendants take longer to find.
 _LOOK_S = 0.05
 _LOOKS_AT_ALL: Final = 20
 # Of what an item says the end is kept, and the last words are told.
 _KEPT_BYTES: Final = 16_384
 _LONGEST_WORDS: Final = 300
+_MOST_LEFT: Final = 4
 # More than this is thrown away, so that one that never stops does not fill the disk.
 _MOST_SAID_BYTES: Final = 2**24
 
@@ -67,7 +69,9 @@ class Answer:
         return replace(told, result=result, at=at)
 
 
-def run_copy(do: Callable[[], Any], *, memory_bytes: int | None = None, aloud: bool = False) -> Answer:
+def run_copy(
+    do: Callable[[], Any], *, memory_bytes: int | None = None, hear: Hear = lambda _: None
+) -> Answer:
     """What *do* gives, which must bear pickling, in a fork of this process; without forks, in this one.
 
     What the fork prints is what it said.  This process becomes the parent of
@@ -75,7 +79,7 @@ def run_copy(do: Callable[[], Any], *, memory_bytes: int | None = None, aloud: b
 
     Args:
         memory_bytes: as of `run_items`.
-        aloud: let what it prints go to standard error as it comes, and not be kept.
+        hear: gets what it prints as it comes, in whole lines.
 
     Raises:
         C10Error: what *do* raised.
@@ -84,7 +88,7 @@ def run_copy(do: Callable[[], Any], *, memory_bytes: int | None = None, aloud: b
         return Answer(do())
     adopt_orphans()
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as given, unwound_by_signals():
-        ended = in_fork(partial(_give, do, given), said, memory_bytes or usual_memory_bytes(), aloud=aloud)
+        ended = in_fork(partial(_give, do, given), said, memory_bytes or usual_memory_bytes(), hear=hear)
         (result,) = pickle.load(given) if given.seek(0, os.SEEK_END) and not given.seek(0) else (None,)
     if isinstance(result, C10Error):
         raise result
@@ -113,8 +117,11 @@ def leave_after(do: Callable[[], None]) -> NoReturn:
         )
         do()
         code = 0
-    except BaseException:  # noqa: BLE001 - the process ends with this as its last words
-        traceback.print_exc()
+    except BaseException as error:  # noqa: BLE001 - the process ends with this as its last words
+        is_bug = isinstance(error, Exception)  # else raised to end the process
+        said = traceback.format_exception(error) if is_bug else traceback.format_exception_only(error)
+        with contextlib.suppress(Exception):
+            sys.stderr.write("".join(said))
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # whatever a kernel made of it
             stream.flush()
@@ -127,14 +134,14 @@ def in_fork(
     memory_bytes: int,
     parent: int | None = None,
     *,
-    aloud: bool = False,
+    hear: Hear = lambda _: None,
 ) -> Answer:
     """How a fork of this process ended that did *do*, within a limit of memory.
 
     Args:
         said: gets what it prints.
         parent: the descriptor of the parent's pipe, at whose end this process leaves.
-        aloud: see `run_copy`.
+        hear: see `run_copy`.
     """
     said.seek(0)
     said.truncate()
@@ -151,19 +158,21 @@ def in_fork(
         if parent is not None:
             os.close(parent)
         for number in (1, 2):
-            os.dup2(2 if aloud else said.fileno(), number)
+            os.dup2(said.fileno(), number)
         leave_after(do)
+    ear = _Ear(said, hear)
     try:
-        too_much = _watch(child, said, memory_bytes, parent)
+        too_much = _watch(child, ear, memory_bytes, parent)
     finally:
         kill_group(child)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         left = end_children(child)
-    ended = replace(how_it_ended(code, said), left=tuple(left))
+        ear.listen(is_over=True)
+    ended = replace(how_it_ended(code, said), left=capped([*dict.fromkeys(left)], _MOST_LEFT))
     return replace(ended, status="out-of-memory", reason=too_much) if too_much else ended
 
 
-def _watch(child: int, said: IO[bytes], memory_bytes: int, parent: int | None) -> str:
+def _watch(child: int, ear: _Ear, memory_bytes: int, parent: int | None) -> str:
     """Wait for the end of *child*; why it has to be ended where it holds too much."""
     end = os.pidfd_open(child)
     watched = [end] if parent is None else [end, parent]
@@ -176,14 +185,31 @@ def _watch(child: int, said: IO[bytes], memory_bytes: int, parent: int | None) -
                 os._exit(1)
             if ready:
                 break
-            if os.fstat(said.fileno()).st_blocks * 512 > _MOST_SAID_BYTES:
-                said.truncate(0)
+            ear.listen()
             held = held_bytes(child, descendants=look % _LOOKS_AT_ALL == 0) if memory_bytes else 0
             if held > memory_bytes:
                 return f"took {_gib(held)} of memory, more than {_gib(memory_bytes)}, and was stopped"
     finally:
         os.close(end)
     return ""
+
+
+@dataclass
+class _Ear:
+    """Lets `hear` have what is said, as it comes."""
+
+    said: IO[bytes]
+    hear: Hear
+    heard: int = 0
+
+    def listen(self, *, is_over: bool = False) -> None:
+        new = os.pread(self.said.fileno(), _MOST_SAID_BYTES, self.heard)
+        new = new if is_over else new[: new.rfind(b"\n") + 1]
+        self.heard += len(new)
+        if new:
+            self.hear(new.decode(errors="replace"))
+        if os.fstat(self.said.fileno()).st_blocks * 512 > _MOST_SAID_BYTES:
+            self.said.truncate(0)
 
 
 def _gib(size: int) -> str:

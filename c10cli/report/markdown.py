@@ -24,7 +24,10 @@ from c10cli.report.units import render_difference, render_ns, render_rate
 def render_markdown(run: RunResult) -> str:
     """The report of *run*: headline, warnings, machine, tables, ladder, what is missing, how to repeat it."""
     sections = (
-        [f"# Benchmark {run.run_id}", f"{headline(run)}. Begun {run.created}."],
+        [
+            f"# Benchmark {run.run_id}",
+            f"{headline(run)}. Begun {run.created}{run.c10cli and f' with c10cli {run.c10cli}'}.",
+        ],
         _section("Warnings", _warning_lines(run)),
         _section("Without a time", _items(failed_lines(run.cases))),
         _section("Skipped", _items(skipped_lines(run.skipped))),

@@ -28,6 +28,7 @@ def render_pytest_benchmark(run: RunResult) -> str:
         "version": "5.3.1",  # of pytest-benchmark, whose layout this is
         "c10": {
             "format": FORMAT,
+            "c10cli": run.c10cli,
             "run_id": run.run_id,
             "cases": [{"id": case.id, "status": case.status, "reason": case.reason} for case in run.cases],
             "skipped": [asdict(item) for item in run.skipped],

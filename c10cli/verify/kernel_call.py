@@ -9,13 +9,14 @@ from __future__ import annotations
 import dis
 import itertools
 import os
+import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from c10cli.arrays.library import library_of, load_library
+from c10cli.arrays.library import TABLE, library_of, load_library
 from c10cli.arrays.memory import contents_of, share_memory
 from c10cli.arrays.tensor_types import tensors_of
 from c10cli.describe import describe
@@ -43,11 +44,13 @@ def call_checked(
         ArgumentError: C10E406, the tensors are on different keys.
         KernelError: C10E501, it raised; C10E502, C10E505, C10E506.
     """
-    process = os.getpid()
+    process, modules = os.getpid(), dict(sys.modules)
 
     def told(*args: Any, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            _check_modules(schema, kernel, modules)
+            return result
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a kernel must not end the command
@@ -56,6 +59,15 @@ def call_checked(
             end_copies_of(process)
 
     return checked.call_checked(schema, kernel, told, [arguments[a.name] for a in schema.arguments])
+
+
+def _check_modules(schema: FunctionSchema, kernel: str, before: Mapping[str, Any]) -> None:
+    """Refuse that a kernel unloads what the next checks need; it is put back, to tell that."""
+    lost = [name for name in ("c10cli", *TABLE) if name in before and name not in sys.modules]
+    if lost:
+        sys.modules.update({**before, **sys.modules})
+        fact = f"kernel `{kernel}` of `{schema.name}` removed {', '.join(lost)} from `sys.modules`"
+        raise kernel_error(schema, kernel, "C10E501", fact, "leave the modules of others where they are")
 
 
 def end_copies_of(process: int) -> None:

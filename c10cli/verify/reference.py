@@ -39,8 +39,8 @@ def expect(
 ) -> Expectation:
     """The arguments of *point*, or those given, and the reference's results for them.
 
-    It gets copies, and what it gives is copied: it may keep its output
-    buffer, and write into it at its next call.
+    It gets copies, and what it gives is copied: it may give a view of an
+    argument, or keep its output buffer and write into it at its next call.
 
     Raises:
         KernelError: C10E508, the reference raised or gave something else than the schema says.
@@ -62,14 +62,17 @@ def expect(
         failed = Diagnostic("C10E508", fact, decl.reference.span, notes=reason.notes, help=todo)
         raise KernelError(failed, operator=str(decl.name)) from error
     written = _written(decl.schema, given, returns)
-    return Expectation(point, arguments, copy_tensors(returns), copy_tensors(written))
+    return Expectation(point, arguments, returns, copy_tensors(written))
 
 
 def _giving_arrays(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """*reference* with its NumPy scalars as arrays: ``x.sum()`` is the obvious thing to write."""
+    """*reference* with copies of its results, and its NumPy scalars as arrays.
+
+    ``x.sum()`` and ``x.T`` are the obvious things to write.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        result = reference(*args, **kwargs)
+        result = copy_tensors(reference(*args, **kwargs))
         if isinstance(result, tuple):
             return tuple(np.asarray(r) if isinstance(r, np.generic) else r for r in result)
         return np.asarray(result) if isinstance(result, np.generic) else result

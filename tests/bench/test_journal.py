@@ -9,6 +9,7 @@ from c10cli.bench.journal import (
     JOURNAL_NAME,
     append_record,
     find_run_folder,
+    locked,
     make_run_folder,
     read_journal,
     write_latest,
@@ -50,7 +51,7 @@ def test_a_number_that_json_cannot_hold_is_refused(tmp_path):
 def test_a_last_line_cut_anywhere_costs_at_most_itself(tmp_path, cut):
     whole, last = b'{"n":1}\n', '{"kind":"case","id":"µ"}\n'.encode()
     (tmp_path / JOURNAL_NAME).write_bytes(whole + last[:cut])
-    expected = [{"n": 1}] + [{"kind": "case", "id": "µ"}] * (cut == len(last) - 1)
+    expected = [{"n": 1}, {"kind": "case", "id": "µ"} if cut == len(last) - 1 else {}]
     assert read_journal(tmp_path) == expected
     append_record(tmp_path, {"n": 2})
     assert read_journal(tmp_path) == [*expected, {"n": 2}]
@@ -63,10 +64,28 @@ def test_continuing_a_whole_journal_changes_nothing_in_it(tmp_path):
     assert (tmp_path / JOURNAL_NAME).read_bytes() == before + b'{"n":2}\n'
 
 
-@pytest.mark.parametrize("line", ["{broken", "[1, 2]", "12"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("{broken", "[1, 2]", "12", "\0", '{"n": NaN}', '{"n": -Infinity}', '{"n": 1e999}'),
+        *('{"n": 9223372036854775808}', '{"n": 9%s}' % ("0" * 5000), "[" * 100_000, '{"n":' * 100_000),
+    ],
+    ids=range(11),
+)
 def test_a_broken_line_costs_only_itself(tmp_path, line):
     (tmp_path / JOURNAL_NAME).write_text(f'{{"n":1}}\n{line}\n{{"n":2}}\n')
-    assert read_journal(tmp_path) == [{"n": 1}, {"n": 2}]
+    assert read_journal(tmp_path) == [{"n": 1}, {}, {"n": 2}]
+
+
+def test_two_do_not_write_to_one_run_at_once(tmp_path):
+    with (
+        locked(tmp_path),
+        pytest.raises(ReportError, match="another `c10 bench` is measuring run"),
+        locked(tmp_path),
+    ):
+        pass
+    with locked(tmp_path):  # and after the end of one, another one may
+        pass
 
 
 def test_a_missing_journal_is_an_error(tmp_path):

@@ -16,6 +16,7 @@ import pytest
 from c10cli.arrays import devices
 from c10cli.bench import run as run_module
 from c10cli.bench.environment import Environment, read_environment
+from c10cli.bench.journal import locked
 from c10cli.cli.main import run
 
 FAST = ("--time", "0.02")
@@ -369,11 +370,21 @@ def test_a_run_that_does_not_say_how_it_was_measured_is_not_gone_on_with(bench, 
     assert (ran.code, ran.err.partition(":")[0]) == (3, "error[C10E603]")
 
 
-def test_a_case_without_a_single_time_is_no_result_that_can_be_read(bench, c10, folder):
+def test_a_case_that_cannot_be_read_again_is_measured_again_with_a_warning(bench, c10, folder):
     bench("n=4")
     journal = run_folders(folder)[0] / "journal.jsonl"
     kept = records(journal.parent)
     kept[1]["ladder"]["call"]["samples_ns"] = []
     journal.write_text("".join(f"{json.dumps(record)}\n" for record in kept))
     ran = c10("bench", "--resume", "latest")
-    assert (ran.code, ran.err.partition(":")[0]) == (3, "error[C10E603]")
+    assert (ran.code, ran.err) == (0, "")
+    assert "warning[C10W655] 1 line of the journal could not be read" in ran.out
+    assert records(journal.parent)[-2]["id"] == kept[1]["id"]
+
+
+def test_two_do_not_go_on_with_one_run(bench, c10, folder):
+    bench("n=4")
+    with locked(run_folders(folder)[0]):
+        ran = c10("bench", "--resume", "latest")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith("error[C10E701]: another `c10 bench` is measuring run `")

@@ -398,7 +398,9 @@ def test_what_a_kernel_prints_does_not_spoil_the_output(call, folder, c10_proces
     for words in ([], ["--in-process"]):
         ran = c10_process("call", "noisy", "[1]", "--format", "json", *words)
         assert ran.json["returns"][0]["data"] == [2.0]
-        assert ran.err == "noise from Python\nnoise from below\n"
+        heard = "noise from Python\n{0}noise from below\n"
+        name = "kernel `noisy` of `t::noisy` printed:\n  "
+        assert ran.err == (heard.format("") if words else name + heard.format("  "))
 
 
 def test_returns_that_are_no_tensors_are_shown_as_python_values(call):

@@ -123,6 +123,7 @@ def test_json_says_the_same(c10, demo, no_driver):
                 "reason": "the operator has no cases",
             },
         ],
+        "printed": [],
     }
 
 
