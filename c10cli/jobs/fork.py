@@ -157,6 +157,8 @@ def in_fork(
         offer_memory()
         if parent is not None:
             os.close(parent)
+        # In the background, reading from a terminal would stop it for good.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number in (1, 2):
             os.dup2(said.fileno(), number)
         leave_after(do)

@@ -35,6 +35,9 @@ def waits(x):
     print("waiting", flush=True)
     time.sleep(600)
 
+def asks(x):
+    return x.copy() if input() else None
+
 def inner(x):
     raise RuntimeError("deep down")
 
@@ -54,7 +57,7 @@ def special(x):
     raise NotImplementedError("not yet")
 """
 OF_TORCH = ("product", "own", "special")
-NAMES = ("crashes", "exits", "leaves", "closes", "is_alone", "waits", "outer", "axis", *OF_TORCH)
+NAMES = ("crashes", "exits", "leaves", "closes", "is_alone", "waits", "asks", "outer", "axis", *OF_TORCH)
 
 
 @pytest.fixture
@@ -106,6 +109,15 @@ def test_what_a_kernel_does_to_its_streams_leaves_the_output_whole(call, folder)
     ran = call("closes", "[1]", "--save", "y.npy")
     assert (ran.code, ran.out, ran.err) == (0, "float32[1]\n[1.]\n", "")
     assert np.load(folder / "y.npy").tolist() == [1]
+
+
+@forks
+def test_a_kernel_that_asks_waits_for_nobody_unless_it_is_in_this_process(call, folder):
+    (folder / "answer").write_text("yes\n")
+    with (folder / "answer").open() as answer:
+        assert "raised EOFError" in call("asks", "[1]", stdin=answer).err
+    with (folder / "answer").open() as answer:
+        assert call("asks", "[1]", "--in-process", stdin=answer).code == 0
 
 
 @forks
