@@ -1,12 +1,12 @@
 import click
 import pytest
 
-from c10cli.cli.options import check_overwrite
+from c10cli.cli.options import check_overwrite, sealed
+
+OURS = sealed("version: 1\n", "c10 import").encode()
 
 
-@pytest.mark.parametrize(
-    "content", [None, b"", b"# by `c10 import` of c10cli\n", b"\xff" * 4000 + b"c10 import"]
-)
+@pytest.mark.parametrize("content", [None, b"", OURS])
 def test_what_is_not_there_is_empty_or_ours_may_be_written(tmp_path, content):
     path = tmp_path / "out.yaml"
     if content is not None:
@@ -14,7 +14,7 @@ def test_what_is_not_there_is_empty_or_ours_may_be_written(tmp_path, content):
     check_overwrite(path, "c10 import", force=False)
 
 
-@pytest.mark.parametrize("content", [b"precious", b"x" * 5000 + b"c10 import"])
+@pytest.mark.parametrize("content", [b"precious", b"x" * 5000 + b"c10 import", b"\xff", b"#\n" + OURS])
 def test_anything_else_needs_force(tmp_path, content):
     path = tmp_path / "out.yaml"
     path.write_bytes(content)
