@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all, without harm to what is no file."""
+"""Writing a file whole or not at all, without harm to what is no file; asking git about files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,36 @@ import secrets
 import stat
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from c10cli.errors import Diagnostic, ReportError
+
+if TYPE_CHECKING:
+    import subprocess
+
+
+# A repository may be somebody else's: nothing that it names is run, nothing is fetched or locked.
+_GIT = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "log.showSignature=false")
+_GIT_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "LC_ALL": "C",
+}
+
+
+def git(*arguments: str, timeout_s: float | None = None) -> subprocess.CompletedProcess[bytes]:
+    """What git says, run without what a repository can name but filters.
+
+    Raises:
+        OSError: there is no git; ValueError: it cannot be asked that.
+        subprocess.TimeoutExpired: it took too long.
+    """
+    import subprocess  # which few commands need
+
+    words = ["git", *_GIT, *arguments]
+    environment = {**os.environ, **_GIT_ENVIRONMENT}
+    return subprocess.run(words, capture_output=True, check=False, env=environment, timeout=timeout_s)
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

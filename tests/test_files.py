@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from c10cli.errors import ReportError
+from c10cli import files
+from c10cli.bench.environment import read_commit
+from c10cli.diff.sides import read_side
+from c10cli.errors import ManifestError, ReportError
 from c10cli.files import is_stream, write_atomic
 
 
@@ -133,3 +136,63 @@ def test_text_with_a_name_that_is_not_utf8_is_written(tmp_path):
     path = tmp_path / "report.md"
     write_atomic(path, f"of {os.fsdecode(b'caf' + bytes([0xE9]))}")
     assert path.read_bytes() == b"of caf\\udce9"
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch, needs_program):
+    """A repository whose configuration names a program wherever git would run one; it leaves a mark."""
+    needs_program("git")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
+    mark, program = tmp_path / "mark", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho $0 $@ >> {mark}\ncat 2> /dev/null < /dev/null\n")
+    program.chmod(0o755)
+
+    def run(*words):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *identity, *words], check=True, capture_output=True)
+
+    run("init", "-q", ".")
+    Path("m.yaml").write_text("version: 1\noperators: []\n")
+    Path(".gitattributes").write_text("*.yaml diff=d filter=f\n")
+    run("add", "m.yaml", ".gitattributes")
+    run("commit", "-q", "-m", "first")
+    names = ["core.fsmonitor", "diff.external", "diff.d.textconv", "diff.d.command", "gpg.program"]
+    for name in [
+        *names,
+        "filter.f.clean",
+        "filter.f.smudge",
+        "filter.f.process",
+        "core.pager",
+        "core.editor",
+    ]:
+        run("config", name, str(program))
+    for name in ("log.showSignature", "filter.f.required"):
+        run("config", name, "true")
+    for hook in ("post-index-change", "reference-transaction", "post-checkout"):
+        (tmp_path / ".git" / "hooks" / hook).write_text(program.read_text())
+        (tmp_path / ".git" / "hooks" / hook).chmod(0o755)
+    Path("m.yaml").write_text("version: 1\noperators: []\n")  # so that git has to look into it
+    mark.unlink(missing_ok=True)
+    return mark
+
+
+def test_nothing_that_a_repository_names_is_run(hostile):
+    assert read_commit(Path.cwd()).dirty is False
+    assert read_side("HEAD:m.yaml").operators == {}
+    for name in (":/first", "HEAD:", "HEAD:./"):
+        with pytest.raises(ManifestError):
+            read_side(name)
+    assert not hostile.exists(), hostile.read_text()
+    Path("m.yaml").write_text("version: 1\n")
+    assert read_commit(Path.cwd()).dirty is True
+    assert not hostile.exists(), hostile.read_text()
+
+
+def test_git_locks_and_fetches_nothing(monkeypatch, tmp_path):
+    (tmp_path / "git").write_text(
+        "#!/bin/sh\necho $GIT_OPTIONAL_LOCKS $GIT_NO_LAZY_FETCH $GIT_ALLOW_PROTOCOL\n"
+    )
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert files.git("status").stdout == b"0 1 none\n"

@@ -63,10 +63,11 @@ def _device_of(name: str, library: str) -> Device:
 
 
 def is_installed(package: str) -> bool:
-    """Whether *package*, a top-level name, can be imported; it is not."""
+    """Whether *package* can be imported, for a dotted name its first part: nothing is imported for it."""
+    top = package.partition(".")[0]
     try:
-        return package in sys.modules or importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):  # a dotted name without its parent; a module without a spec
+        return top in sys.modules or importlib.util.find_spec(top) is not None
+    except (ImportError, ValueError):  # a module without a spec
         return False
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from c10cli.bench.clock import ClockQuality, measure_clock
+from c10cli.files import git
 
 # Variables that decide how many threads run, or which code.
 _VARIABLES: Final = re.compile(
@@ -173,17 +174,26 @@ def read_commit(folder: Path) -> Commit | None:
         return None
     identity, time = head.split("\n")[:2]
     branch = _git(folder, "rev-parse", "--abbrev-ref", "HEAD") or ""
-    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    return Commit(identity, time, branch, dirty=bool(changes))
+    return Commit(identity, time, branch, dirty=_has_changes(folder))
+
+
+def _has_changes(folder: Path) -> bool:
+    """Whether a file that git tracks has changed; without the filters that its configuration names."""
+    filters = (_git(folder, "config", "--name-only", "--get-regexp", r"^filter\.") or "").splitlines()
+    if any("=" in name for name in filters):  # which cannot be set to nothing
+        return True
+    unset = [word for name in filters for word in ("-c", f"{name}=")]
+    return bool(
+        _git(folder, *unset, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
+    )
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    command = ["git", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        done = git("-C", str(folder), *arguments, timeout_s=10)
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip()
+    return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
 
 
 def max_rss_bytes() -> int | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from c10cli.document.native_functions import NativeFunction, read_native_functio
 from c10cli.document.nodes import Document, Node
 from c10cli.document.source import MAX_BYTES, load_document, parse_document
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span
+from c10cli.files import git
 from c10cli.manifest.declarations import OperatorDecl, Waiver
 from c10cli.manifest.entries import name_of
 from c10cli.manifest.load import load_manifest
@@ -200,9 +200,8 @@ def _reader(text: str) -> tuple[Callable[..., Document], Path]:
 def _read_from_git(name: str) -> Document:
     """The document that git has as *name*; a fault is a finding of it."""
     message = f"`{name}` is no file that exists"
-    words, environment = ["git", "show", "--end-of-options", name], {**os.environ, "LC_ALL": "C"}
     try:
-        done = subprocess.run(words, capture_output=True, check=False, env=environment)
+        done = git("show", "--no-ext-diff", "--no-textconv", "--end-of-options", name)
     except (OSError, ValueError) as error:
         reason = "git is not installed" if isinstance(error, FileNotFoundError) else str(error)
         return _without_value(name, f"{message}, and {reason}")

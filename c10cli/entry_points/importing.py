@@ -71,7 +71,7 @@ _ABSENT = object()
 def _import(entry_point: EntryPoint) -> ModuleType:
     """The module of *entry_point*; what is not installed may lie beside the manifest."""
     path, module = entry_point.path, str(entry_point.module)
-    if path is None and not is_installed(module.partition(".")[0]):
+    if path is None and not is_installed(module):
         path = entry_point.module_beside
     return importlib.import_module(module) if path is None else _import_file(path, entry_point.folder)
 

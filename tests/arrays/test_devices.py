@@ -89,6 +89,8 @@ def test_what_is_installed_is_found_without_importing_it(monkeypatch, tmp_path):
     assert "a_package_of_a_test" not in sys.modules
     assert not is_installed("no_such_package")
     assert not is_installed("no_such_package.part")
+    assert is_installed("a_package_of_a_test.part")
+    assert "a_package_of_a_test" not in sys.modules
     assert is_installed("sys")
 
 
