@@ -195,11 +195,12 @@ class Session:
     def echo_json(self, format_name: str, **fields: object) -> None:
         """Write one JSON object of the layout *format_name*, such as ``c10.list/1``.
 
-        Where it comes from a registry, it has ``disabled`` too: the includes that are missing from it.
+        Where it comes from a registry, it names that, and those of its includes that are ``disabled``.
         """
         import json
 
         if self._disabled is not None:
+            fields.setdefault("registry", str(self.registry_path))
             fields["disabled"] = [
                 {
                     "path": str(disabled.path),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -22,7 +23,8 @@ def find_registry(option: str | None, environ: Mapping[str, str], cwd: Path) -> 
     out by reading it.
 
     Raises:
-        ManifestError: C10E101: none is named, and none is there.
+        ManifestError: C10E101: none is named, and none is there, or the one
+            that is there may be somebody else's.
     """
     if option:
         return Path(option)
@@ -35,11 +37,44 @@ def find_registry(option: str | None, environ: Mapping[str, str], cwd: Path) -> 
         return path
     # Not `Path.is_file`, which fails where a folder above may not be looked into.
     nearest = (path for folder in (cwd, *cwd.parents) if os.path.isfile(path := folder / FILE_NAME))  # noqa: PTH113
-    found = next(nearest, None) or shipped_registry()
+    nearby = next(nearest, None)
+    if nearby is not None:
+        _check_trusted(nearby)
+    found = nearby or shipped_registry()
     if found is not None:
         return found
     message = f"no {FILE_NAME} in `{cwd}` or above it, and none is shipped"
     raise ManifestError(Diagnostic("C10E101", message, help=f"name one with `--registry` or {VARIABLE}"))
+
+
+def _check_trusted(path: Path) -> None:
+    """Refuse the registry at *path*, which nobody named, if others may have written it: it names what is run.
+
+    As git does with a repository: its owner has to be the user, or root. What
+    a group may write is trusted, as there; what anyone may write is not.
+
+    Raises:
+        ManifestError: C10E101.
+    """
+    if not hasattr(os, "geteuid"):  # Windows, where owners are no numbers
+        return
+    fault = next(filter(None, map(_distrust, dict.fromkeys((path, Path(os.path.realpath(path)))))), "")
+    if fault:
+        message = f"registry `{path}` is not used unasked, because {fault}"
+        raise ManifestError(
+            Diagnostic("C10E101", message, help=f"use it with `--registry {path}`, if you trust it")
+        )
+
+
+def _distrust(path: Path) -> str:
+    """Why the file or link at *path* may be somebody else's."""
+    user, (file, folder) = os.geteuid(), (path.lstat(), path.parent.stat())
+    if file.st_uid not in (0, user):
+        return f"it belongs to user {file.st_uid}, not to you"
+    if file.st_mode & stat.S_IWOTH and not stat.S_ISLNK(file.st_mode):
+        return "anyone may write it"
+    is_shared = folder.st_mode & stat.S_IWOTH or folder.st_uid not in (0, user)
+    return f"others may write its folder `{path.parent}`" if is_shared and file.st_uid != user else ""
 
 
 def shipped_registry(package: Path = _PACKAGE) -> Path | None:

@@ -203,6 +203,7 @@ def test_json_is_one_named_object(shipped):
         "name": "c10::add",
         "kernel": "kernels/add.py:add_cpu",
         "returns": [{"name": "", "dtype": "float32", "shape": [1], "key": "CPU", "data": [3.0]}],
+        "registry": str(ROOT / "registry.yaml"),
         "disabled": [],
     }
 

@@ -50,6 +50,7 @@ def test_json_names_the_operators(c10, demo):
         "file": "my_ops.py",
         "operators": ["demo::double"],
         "kernels": {"CPU": 1, "CUDA": 1},
+        "registry": "registry.yaml",
         "disabled": [],
     }
 

@@ -267,3 +267,11 @@ def test_a_closed_standard_stream_is_no_traceback(demo, c10_process, number):
     ran = c10_process(*words, preexec_fn=lambda: os.close(number))
     assert ran.code == {0: 3, 1: 3, 2: 4}[number]
     assert "Traceback" not in ran.err
+
+
+def test_data_name_the_registry_that_was_used(c10, folder):
+    Path("registry.yaml").write_text('version: 1\noperators:\n  - schema: "d::f(Tensor x) -> Tensor"\n')
+    Path("other.yaml").write_text(Path("registry.yaml").read_text())
+    for words in (["list"], ["show", "f"], ["explain", "f"]):
+        assert c10(*words, "--format", "json").json["registry"] == "registry.yaml"
+        assert c10(*words, "--format", "json", "--registry", "other.yaml").json["registry"] == "other.yaml"

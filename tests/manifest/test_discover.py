@@ -1,3 +1,5 @@
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,66 @@ def test_the_wheel_is_looked_into_before_the_checkout(tmp_path):
     assert shipped_registry(package) == tmp_path / "registry.yaml"
     (package / "_shipped" / "registry.yaml").touch()
     assert shipped_registry(package) == package / "_shipped" / "registry.yaml"
+
+
+@pytest.fixture
+def give(monkeypatch):
+    """`give(path)`: it belongs to somebody else who is not root, as the code under test sees it."""
+
+    def give(path):
+        if os.geteuid() == 0:
+            os.chown(path, 4242, -1, follow_symlinks=False)
+        else:  # then the user is another one
+            monkeypatch.setattr(discover.os, "geteuid", lambda: 4242)
+
+    return give
+
+
+def reason(folder):
+    with pytest.raises(ManifestError) as caught:
+        find_registry(None, {}, folder)
+    (finding,) = caught.value.diagnostics
+    path = folder / "registry.yaml"
+    assert finding.code == "C10E101"
+    assert finding.help == f"use it with `--registry {path}`, if you trust it"
+    assert (
+        find_registry(str(path), {}, folder)
+        == find_registry(None, {"C10_REGISTRY": str(path)}, folder)
+        == path
+    )
+    return finding.message.removeprefix(f"registry `{path}` is not used unasked, because ")
+
+
+def test_a_registry_of_another_user_is_not_used_unless_it_is_named(tree, give):
+    give(tree / "outer" / "registry.yaml")
+    assert re.fullmatch(r"it belongs to user \d+, not to you", reason(tree / "outer"))
+
+
+def test_a_link_of_another_user_is_not_followed(tree, give):
+    (tree / "link").mkdir()
+    (tree / "link" / "registry.yaml").symlink_to(tree / "outer" / "registry.yaml")
+    assert find_registry(None, {}, tree / "link") == tree / "link" / "registry.yaml"
+    give(tree / "link" / "registry.yaml")
+    assert re.fullmatch(r"it belongs to user \d+, not to you", reason(tree / "link"))
+
+
+def test_a_registry_that_anyone_may_write_is_not_used(tree):
+    (tree / "outer" / "registry.yaml").chmod(0o666)
+    assert reason(tree / "outer") == "anyone may write it"
+    (tree / "outer" / "registry.yaml").chmod(0o664)  # as for git, a group is trusted
+    assert find_registry(None, {}, tree / "outer")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_in_a_folder_that_anyone_may_write_only_the_users_own_is_used(tree, monkeypatch, mode):
+    folder = tree / "outer"
+    folder.chmod(mode)
+    assert find_registry(None, {}, folder) == folder / "registry.yaml"
+    if os.geteuid() != 0:
+        pytest.skip("only root has files that are root's")
+    monkeypatch.setattr(discover.os, "geteuid", lambda: 4242)  # for whom this one is root's
+    assert reason(folder) == f"others may write its folder `{folder}`"
+    folder.chmod(0o755)
+    assert find_registry(None, {}, folder)
+    os.chown(folder, 4243, -1)
+    assert reason(folder) == f"others may write its folder `{folder}`"
