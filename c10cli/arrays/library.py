@@ -12,7 +12,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from c10cli.arrays.keys import KEY_OF_DEVICE, DispatchKey
@@ -162,12 +161,25 @@ def _find_type(value_type: type) -> tuple[Library, Resolution | None]:
     return _UNKNOWN, _dlpack_key if speaks_dlpack else None
 
 
-_find_type_once = lru_cache(maxsize=256)(_find_type)
+# By identity, which no metaclass can change.
+_found: dict[int, tuple[type, Library, Resolution | None]] = {}
+_MOST_REMEMBERED: Final = 256
 
 
 def find_type(value_type: type) -> tuple[Library, Resolution | None]:
     """Whose tensors the values of *value_type* are, and their key; None where they are no tensors."""
-    return (_find_type_once if is_told_apart(value_type) else _find_type)(value_type)
+    found = _found.get(id(value_type))
+    if found is None:
+        found = value_type, *_find_type(value_type)
+        remember(_found, id(value_type), found)
+    return found[1:]
+
+
+def remember(memory: dict[Any, Any], key: object, value: object) -> None:
+    """Note *value* under *key*; only so many, so that types made by the thousand are not kept."""
+    if len(memory) >= _MOST_REMEMBERED:
+        memory.clear()
+    memory[key] = value
 
 
 def is_told_apart(value_type: type) -> bool:
@@ -178,7 +190,8 @@ def is_told_apart(value_type: type) -> bool:
 
 def library_for(tensor: object) -> Library:
     """What is known of the library that made *tensor*, also as a subclass."""
-    return find_type(type(tensor))[0]
+    found = _found.get(id(type(tensor)))
+    return found[1] if found else find_type(type(tensor))[0]
 
 
 def library_of(tensor: object) -> str:

@@ -11,17 +11,16 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from c10cli.arrays.keys import DispatchKey, unknown_key
-from c10cli.arrays.library import Resolution, find_type, is_told_apart, library_for
+from c10cli.arrays.library import Resolution, find_type, is_told_apart, library_for, remember
 from c10cli.describe import callable_name, describe
 from c10cli.errors import ArgumentError, Diagnostic, DispatchError, RegistrationError
 
-# By identity, which no metaclass can change.
+# Types by identity, which no metaclass can change.
 _taught: dict[int, tuple[type, Resolution]] = {}
 _listeners: list[Callable[[], None]] = []
 # Replaced, not cleared, when a type is taught: what is being resolved just
 # then goes into the old one.
-_resolved: dict[type, Resolution | None] = {}
-_MOST_REMEMBERED = 256
+_resolved: dict[int, tuple[type, Resolution | None]] = {}
 
 
 def register_tensor_type(
@@ -68,21 +67,12 @@ def on_change(listener: Callable[[], None]) -> None:
 def resolve_type(tensor_type: type) -> Resolution | None:
     """The key of *tensor_type*, a function of the value, or None for no tensor."""
     resolved = _resolved
-    if is_told_apart(tensor_type) and tensor_type in resolved:
-        return resolved[tensor_type]
-    taught = next((_taught[id(base)] for base in tensor_type.__mro__ if id(base) in _taught), None)
-    resolution = find_type(tensor_type)[1] if taught is None else taught[1]
-    remember(resolved, tensor_type, resolution)
-    return resolution
-
-
-def remember(memory: dict[Any, Any], tensor_type: type, value: object) -> None:
-    """Note *value* under *tensor_type*; only so many, so that types made by the thousand are not kept."""
-    if not is_told_apart(tensor_type):
-        return
-    if len(memory) >= _MOST_REMEMBERED:
-        memory.clear()
-    memory[tensor_type] = value
+    found = resolved.get(id(tensor_type))
+    if found is None:
+        taught = next((_taught[id(base)] for base in tensor_type.__mro__ if id(base) in _taught), None)
+        found = tensor_type, taught[1] if taught else find_type(tensor_type)[1]
+        remember(resolved, id(tensor_type), found)
+    return found[1]
 
 
 def key_of(value: object) -> DispatchKey | None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.library import is_told_apart
 from c10cli.arrays.memory import contents_of, share_memory
 from c10cli.arrays.tensor_types import fault_of, is_tensor, placed_key, tensors_of
 from c10cli.describe import describe, describe_error, is_numpy_scalar
@@ -22,8 +21,8 @@ from c10cli.schema import types as schema_types
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
 from c10cli.schema.types import Type
 
-# No tensor is in them, and nothing can change them.
-_PLAIN = frozenset({bool, int, float, complex, str, type(None)})
+# Identities of types: no tensor is in their values, and nothing can change them.
+_PLAIN = frozenset(map(id, (bool, int, float, complex, str, type(None))))
 _MOST_NOTES = 8
 
 
@@ -96,41 +95,34 @@ def check_keys(schema: FunctionSchema, values: Sequence[Any]) -> None:
     Raises:
         ArgumentError: C10E405, with what the elements are; C10E406, with each argument and its key.
     """
+    keys: dict[str, set[DispatchKey]] = {}
     for argument, value in zip(schema.arguments, values, strict=True):
-        fact, todo = _fault(value)
-        if fact:
-            fact = f"argument `{argument.name}` of `{schema.name}`, {describe(value)}, {fact}"
-            place = f"call of {schema.name}"
-            raise call_error(
-                ArgumentError, schema, "C10E405", fact, todo, place=place, argument=argument.name
-            )
-    keys = [_keys(value) for value in values]
-    found = set().union(*keys)
-    if len(found) < 2 or len({key.dense for key in found}) < 2:  # dense and sparse ones may be mixed
+        tensors = () if _is_plain(value) else tensors_of(value)
+        fault, todo = _fault(tensors)
+        if fault:
+            fact = f"argument `{argument.name}` of `{schema.name}`, {describe(value)}, {fault}"
+            place, name = f"call of {schema.name}", argument.name
+            raise call_error(ArgumentError, schema, "C10E405", fact, todo, place=place, argument=name)
+        # One may have none, as in a trace of jax: another one may choose the kernel.
+        own = {key for key in map(placed_key, tensors) if key is not None}
+        if own:
+            keys[argument.name] = own
+    if len({key.dense for own in keys.values() for key in own}) < 2:  # dense and sparse ones may be mixed
         return
-    arguments = zip(schema.arguments, keys, strict=True)
-    named = {argument.name: [key.name for key in sorted(own)] for argument, own in arguments if own}
+    named = {name: [key.name for key in sorted(own)] for name, own in keys.items()}
     listed = ", ".join(f"`{name}` on {'/'.join(own)}" for name, own in named.items())
     fact = f"the tensors of `{schema.name}` are on different dispatch keys: {listed}"
     place, todo = f"call of {schema.name}", "move them to one device"
     raise call_error(ArgumentError, schema, "C10E406", fact, todo, place=place, keys=named)
 
 
-def _fault(value: Any) -> tuple[str, str]:
-    """`fault_of` the first of the tensors of *value* that has one."""
-    tensors = () if _is_plain(value) else tensors_of(value)
+def _fault(tensors: Sequence[Any]) -> tuple[str, str]:
+    """`fault_of` the first of *tensors* that has one."""
     return next((fault for fault in map(fault_of, tensors) if fault[0]), ("", ""))
 
 
-def _keys(value: Any) -> set[DispatchKey]:
-    """The keys of its tensors; one may have none, as in a trace of jax: another one may choose the kernel."""
-    keys = map(placed_key, () if _is_plain(value) else tensors_of(value))
-    return {key for key in keys if key is not None}
-
-
 def _is_plain(value: Any) -> bool:
-    kind = type(value)
-    return is_told_apart(kind) and kind in _PLAIN
+    return id(type(value)) in _PLAIN
 
 
 def _contents(schema: FunctionSchema, values: Sequence[Any]) -> list[Any]:
@@ -237,7 +229,7 @@ def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any
     values = returned_values(schema, result, kernel)
     for index, (declared, value) in enumerate(zip(schema.returns, values, strict=True)):
         name = f" `{declared.name}`" if declared.name else ""
-        fault, todo = _fault(value)
+        fault, todo = _fault(tensors_of(value))
         if fault:
             fact = f"gave {describe(value)} for return {index}{name}, which {fault}"
             raise wrong_return(schema, kernel, fact, todo)

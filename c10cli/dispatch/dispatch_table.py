@@ -13,8 +13,8 @@ from types import NoneType
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
-from c10cli.arrays.library import is_told_apart, library_for
-from c10cli.arrays.tensor_types import key_of, remember, resolve_type
+from c10cli.arrays.library import is_told_apart, library_for, remember
+from c10cli.arrays.tensor_types import key_of, resolve_type
 from c10cli.describe import describe
 from c10cli.dispatch.calling import Calling, call_error
 from c10cli.dispatch.generated import Function, by_type, by_value, generate_router, has_python_signature
@@ -45,7 +45,7 @@ class DispatchTable:
         # What calls have learned: a table for each argument that may decide.
         self.tables = [calling.new_table(at) for at in range(len(calling.in_list))]
         self.by_key: dict[DispatchKey, Function] = {}
-        self._entries: dict[type, KernelEntry] = {}  # of types that have one key
+        self._entries: dict[int, tuple[type, KernelEntry]] = {}  # by identity of types that have one key
 
     def renewed(self) -> DispatchTable:
         """The same registrations, and nothing learned yet."""
@@ -76,8 +76,8 @@ class DispatchTable:
             ArgumentError: C10E408, *tensor* is no known tensor.
             NoKernelError: C10E403.
         """
-        kind = type(tensor)
-        return (is_told_apart(kind) and self._entries.get(kind)) or self._slow_entry_for(tensor)
+        found = self._entries.get(id(type(tensor)))
+        return found[1] if found else self._slow_entry_for(tensor)
 
     def _slow_entry_for(self, tensor: object) -> KernelEntry:
         key = key_of(tensor)
@@ -88,14 +88,14 @@ class DispatchTable:
             place = f"call of {self.calling.schema.name}, argument {self.calling.deciding_names()}"
             raise self.no_kernel(key, f"{place}: {describe(tensor)} with key {key.name}")
         if isinstance(resolve_type(type(tensor)), DispatchKey):
-            remember(self._entries, type(tensor), entry)
+            remember(self._entries, id(type(tensor)), (type(tensor), entry))
         return entry
 
     def slow_call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call what serves the arguments, and remember it for the next call with tensors of such a type."""
         tensor = self.calling.key_tensor(args, kwargs)
         function = self.function_of(self.entry_for(tensor))
-        if has_python_signature(self.calling.schema):
+        if has_python_signature(self.calling.schema) and is_told_apart(type(tensor)):
             self._learn(self.calling.deciding_values(args, kwargs), tensor, function)
         return function(*args, **kwargs)
 
