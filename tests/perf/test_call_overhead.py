@@ -329,6 +329,6 @@ def test_a_held_kernel_of_the_schemas_signature_adds_nothing(benchmark):
 
 
 @KINDS
-def test_a_checked_call_of_two_small_arrays_adds_at_most_what_sixty_lookups_cost(benchmark, kind):
+def test_a_checked_call_of_two_small_arrays_adds_at_most_what_eighty_lookups_cost(benchmark, kind):
     drive(benchmark, kind, "op.call(...), checked, NumPy")
-    assert is_at_most(60, kind, "op.call(...), checked, NumPy", "op.lookup(...)")
+    assert is_at_most(80, kind, "op.call(...), checked, NumPy", "op.lookup(...)")
