@@ -2,6 +2,7 @@ import copy
 import json
 import pickle
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,10 +107,18 @@ def test_notes_are_added_after_its_own_and_to_a_copy():
 
 def test_an_error_shows_all_findings_and_gives_the_first_ones_code():
     error = C10Error(FULL, BARE)
-    assert str(error) == f"{FULL.concise()}\n{BARE.concise()}"
+    assert str(error).startswith(f"{FULL.concise()}\n{BARE.concise()}")
     assert (error.code, error.diagnostics) == ("C10E204", (FULL, BARE))
     assert error.__notes__ == ["--> a place", "note: n1", "note: n2", "help: do this"]
     assert not hasattr(C10Error(BARE), "__notes__")
+
+
+@pytest.mark.parametrize(("version", "lines"), [((3, 10), 6), ((3, 11), 2)])
+def test_where_python_prints_no_notes_they_stand_in_the_message(monkeypatch, version, lines):
+    monkeypatch.setattr(sys, "version_info", version)
+    shown = str(C10Error(FULL, BARE)).splitlines()
+    expected = [FULL.concise(), BARE.concise(), "--> a place", "note: n1", "note: n2", "help: do this"]
+    assert shown == expected[:lines]
 
 
 def test_facts_are_attributes():

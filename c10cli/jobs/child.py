@@ -106,7 +106,7 @@ def run_items(
                 if "ended" in answer and wanted:
                     left.remove(wanted[0])
                     process.limit(None)
-                    yield wanted.pop(0), process.told(answer["ended"], timeout_s).of(result, at)
+                    yield wanted.pop(0), process.told(answer["ended"], result, at, timeout_s)
                     if not wanted:
                         break
 
@@ -163,12 +163,13 @@ class _Process:
         if self._item == leader:
             kill_group(self._process.pid)
 
-    def told(self, ended: Mapping[str, Any], timeout_s: float) -> Answer:
-        """What the process said of how an item *ended*."""
+    def told(self, ended: Mapping[str, Any], result: object, at: str, timeout_s: float) -> Answer:
+        """What became of an item that *ended* so, perhaps after it gave *result*."""
         told = Answer(**{**ended, "left": tuple(ended["left"])})
         if not self._timed_out:
-            return told
-        return replace(told, status="timeout", reason=f"took longer than {timeout_s:g} s and was stopped")
+            return told.of(result, at)
+        reason = f"took longer than {timeout_s:g} s and was stopped"
+        return replace(told, status="timeout", reason=reason, at=at)
 
     def answers(self) -> Iterator[Mapping[str, Any]]:
         """The answers up to the process's end, which is the last one."""

@@ -21,6 +21,7 @@ from c10cli.errors import C10Error, capped
 from c10cli.jobs.processes import (
     adopt_orphans,
     can_fork,
+    children,
     end_children,
     end_with_parent,
     held_bytes,
@@ -32,6 +33,7 @@ from c10cli.jobs.processes import (
 
 FORKS: Final = can_fork()
 Hear = Callable[[str], None]
+_exit = os._exit  # which a kernel may patch
 # Between two looks at what an item holds and has said so far; its descendants take longer to find.
 _LOOK_S = 0.05
 _LOOKS_AT_ALL: Final = 20
@@ -118,14 +120,14 @@ def leave_after(do: Callable[[], None]) -> NoReturn:
         do()
         code = 0
     except BaseException as error:  # noqa: BLE001 - the process ends with this as its last words
-        is_bug = isinstance(error, Exception)  # else raised to end the process
-        said = traceback.format_exception(error) if is_bug else traceback.format_exception_only(error)
-        with contextlib.suppress(Exception):
-            sys.stderr.write("".join(said))
-    for stream in (sys.stdout, sys.stderr):
+        frame, line = [*traceback.walk_tb(error.__traceback__)][-1]
+        what = traceback.format_exception_only(error)[-1].strip()
         with contextlib.suppress(Exception):  # whatever a kernel made of it
+            sys.stderr.write(f"{what} (at {frame.f_code.co_filename}:{line})\n")
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
             stream.flush()
-    os._exit(code)
+    _exit(code)
 
 
 def in_fork(
@@ -145,7 +147,7 @@ def in_fork(
     """
     said.seek(0)
     said.truncate()
-    here = os.getpid()
+    here, others = os.getpid(), children()
     with warnings.catch_warnings():
         # From 3.12 on for threads that a library started, which are not ours to end.
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -168,7 +170,7 @@ def in_fork(
     finally:
         kill_group(child)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        left = end_children(child)
+        left = end_children(child, others)
         ear.listen(is_over=True)
     ended = replace(how_it_ended(code, said), left=capped([*dict.fromkeys(left)], _MOST_LEFT))
     return replace(ended, status="out-of-memory", reason=too_much) if too_much else ended
@@ -182,9 +184,7 @@ def _watch(child: int, ear: _Ear, memory_bytes: int, parent: int | None) -> str:
         for look in itertools.count(1):
             ready = select.select(watched, [], [], _LOOK_S)[0]
             if parent in ready:  # it is gone
-                kill_group(child)
-                end_children(child)
-                os._exit(1)
+                sys.exit(1)
             if ready:
                 break
             ear.listen()
@@ -210,8 +210,9 @@ class _Ear:
         self.heard += len(new)
         if new:
             self.hear(new.decode(errors="replace"))
-        if os.fstat(self.said.fileno()).st_blocks * 512 > _MOST_SAID_BYTES:
+        if not is_over and os.fstat(self.said.fileno()).st_blocks * 512 > _MOST_SAID_BYTES:
             self.said.truncate(0)
+            os.pwrite(self.said.fileno(), b"(what was said before this is lost)\n", 0)
 
 
 def _gib(size: int) -> str:
@@ -221,7 +222,7 @@ def _gib(size: int) -> str:
 def how_it_ended(code: int, said: IO[bytes]) -> Answer:
     """That of a process with exit code *code*, which may have answered before."""
     said.seek(max(0, said.seek(0, os.SEEK_END) - _KEPT_BYTES))
-    text = said.read().decode(errors="replace")
+    text = said.read().lstrip(b"\0").decode(errors="replace")
     last = _last_words(text)
     how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
     return Answer(None, "crashed", f"the process {how}" + (f"; its last words: {last}" if last else ""), text)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from c10cli import __version__
 from c10cli.arrays import devices
 from c10cli.bench import run as run_module
 from c10cli.bench.environment import Environment, read_environment
@@ -95,6 +96,16 @@ def test_json_is_the_run_that_was_kept(bench, folder):
     assert ran.json["run"] == json.loads((run_folders(folder)[0] / "result.json").read_text())
     (case,) = ran.json["run"]["cases"]
     assert (case["id"], case["status"]) == ("demo::double/CPU/plain/tiny[n=4]/float32", "ok")
+    versions = {record["c10cli"] for record in records(run_folders(folder)[0]) if record["kind"] != "case"}
+    assert versions == {ran.json["run"]["c10cli"]} == {__version__}
+
+
+def test_what_a_kernel_prints_is_shown_once_with_its_name(bench, folder):
+    source = folder / "k.py"
+    source.write_text(source.read_text().replace("def ", "print('loud')\ndef ", 1))
+    ran = bench()
+    assert (ran.code, ran.err) == (0, "kernel `plain` of `demo::double` printed:\n  loud\n")
+    assert {case["printed"] for case in cases(run_folders(folder)[0])} == {"loud\n"}
 
 
 class Terminal(io.StringIO):

@@ -263,3 +263,10 @@ def test_with_json_a_bug_of_ours_is_one_too(monkeypatch, capsys):
     monkeypatch.setattr(main_module.group, "main", fail)
     assert run([]) == 70
     assert '"code": "C10E901"' in capsys.readouterr().out
+
+
+def test_what_nanobind_made_is_collected_and_so_not_told_at_the_end(demo, c10_process):
+    pytest.importorskip("triton", reason="the one package here whose nanobind tells of what is left")
+    (demo.parent / "k.py").write_text("import triton\ndef double(x):\n    return x * 2\n")
+    ran = c10_process("call", "double", "ones(2)", "--in-process")
+    assert (ran.code, ran.err) == (0, "")

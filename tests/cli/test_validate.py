@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from c10cli.arrays import devices
+from c10cli.cli import options
 from c10cli.cli.session import Session
 
 ROOT = Path(__file__).parents[2]
@@ -209,6 +210,38 @@ def test_a_wrong_result_is_found_at_the_kernels_place(c10, demo):
     assert ran.code == 1
     assert {d["code"] for d in ran.json["diagnostics"]} == {"C10E504"}
     assert {(d["line"], d["column"]) for d in ran.json["diagnostics"]} == {(7, 20)}
+
+
+def test_what_a_kernel_prints_is_shown_with_its_name_up_to_its_last_lines(c10, folder):
+    Path("k.py").write_text(
+        "def f(x):\n    print('\\n'.join(map(str, range(20))), '\\x1b[31m' + 'x' * 2000)\n    return x * 2\n"
+    )
+    Path("registry.yaml").write_text(
+        'version: 1\noperators:\n  - schema: "t::f(Tensor x) -> Tensor"\n    kernels: {CPU: k.py:f}\n'
+        "    cases: [{name: a, dtypes: [float32], inputs: {x: 'ones(2)'}}]\n"
+    )
+    ran = c10("validate")
+    head, before, *lines = ran.err.splitlines()
+    assert (ran.code, head, before) == (0, "kernel `f` of `t::f` printed:", "  (30 lines before)")
+    assert [line[2:] for line in lines[:-1]] == [str(n) for n in range(10, 19)]
+    assert lines[-1].startswith("  19 \\x1b[31mxxx")
+    assert len(lines[-1]) < 1100
+    (printed,) = c10("validate", "--format", "json").json["printed"]
+    assert (printed["operator"], printed["variant"], printed["text"][:4]) == ("t::f", "f", "0\n1\n")
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "a lot", "4X", "", "nan", "1e9", "4 G"])
+def test_a_size_that_is_none_is_wrong_use(c10, demo, size):
+    ran = c10("validate", "--memory", size)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{size} is not a size above 0, such as 500M or 4G" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("500M", 500 << 20), ("4g", 4 << 30), ("1.5GiB", 3 << 29), ("100", 100), ("2KB", 2048)]
+)
+def test_a_size_is_bytes_or_has_a_unit(text, size):
+    assert options._size(text) == size
 
 
 def test_an_annotation_has_the_case_and_its_shapes_and_skips_are_notices(c10, demo):

@@ -93,6 +93,30 @@ def prepare(job):
             return {"value": float("nan")}
         if action == "sleep":
             time.sleep(60)
+        if action == "says":
+            at("its work")
+            print("loud")
+            if job["dies"]:
+                os._exit(0)
+        if action == "stops its parent":
+            os.kill(os.getppid(), signal.SIGSTOP)
+        if action == "leaves":
+            subprocess.Popen(["sleep", "60"], start_new_session=True, env={})
+        if action == "leaves, kills its parent":
+            with open(job["file"], "w") as file:
+                file.write(str(subprocess.Popen(["sleep", "60"], start_new_session=True).pid))
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(60)
+        if action == "holds":
+            held = b"x" * 500_000_000
+            time.sleep(60)
+        if action == "lets another hold":
+            code = "held = b'x' * 500_000_000; import time; time.sleep(60)"
+            subprocess.run([sys.executable, "-c", code])
+        if action in ("waits", "holds the lock"):
+            with open(job["file"], "w") as file:
+                file.write(str(os.getpid()))
+            time.sleep(60) if action == "waits" else sum(range(10**13))
         if action == "touch":
             time.sleep(1.0)
             open(job["file"], "w").close()
@@ -105,27 +129,31 @@ if __name__ == "__main__":
 
 
 @pytest.fixture(params=["forked", "started anew"])
-def run(request, tmp_path, monkeypatch):
-    """The results of items, one for each of *actions*, in children made in one of the two ways."""
+def answers(request, tmp_path, monkeypatch):
+    """The answers for items, one for each of *actions*, in children made in one of the two ways."""
     (tmp_path / "worker_of_a_test.py").write_text(WORKER, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     assert child.FORKS
     monkeypatch.setattr(child, "FORKS", request.param == "forked")
 
-    def run(*actions, timeout_s=20.0, begins=lambda _item: None, memory_bytes=None, **job):
+    def answers(*actions, timeout_s=20.0, begins=lambda _item: None, memory_bytes=None, **job):
         limits = {"timeout_s": timeout_s, "memory_bytes": memory_bytes, "begins": begins}
-        items = run_items("worker_of_a_test", {"actions": actions, **job}, range(len(actions)), **limits)
-        return dict(items) if request.node.get_closest_marker("answers") else _results(items)
+        return dict(run_items("worker_of_a_test", {"actions": actions, **job}, range(len(actions)), **limits))
+
+    return answers
+
+
+@pytest.fixture
+def run(answers):
+    """As `answers`: what was made of each item, or why nothing was."""
+
+    def run(*actions, **options):
+        return {
+            item: (answer.status, answer.reason) if answer.result is None else answer.result
+            for item, answer in answers(*actions, **options).items()
+        }
 
     return run
-
-
-def _results(items):
-    """What was made of each item, or why nothing was."""
-    return {
-        item: (answer.status, answer.reason) if answer.result is None else answer.result
-        for item, answer in items
-    }
 
 
 def test_each_item_in_turn_is_answered_by_a_process_of_its_own(run):
@@ -168,6 +196,47 @@ def test_a_process_that_leaves_another_one_behind_did_end(run):
     # From 3.12 on Python warns of a fork in a process with threads: its last words.
     assert results[0][0] == "crashed"
     assert results[0][1].partition(";")[0] == "the process ended with exit code 0"
+    assert results[1] == {"value": 10}
+
+
+def test_what_an_item_printed_and_what_it_was_at_is_told(answers):
+    answered, died = answers("says", dies=False)[0], answers("says", dies=True)[0]
+    assert (answered.result, answered.status, answered.at, answered.said) == (
+        *({"value": 0}, ""),
+        *("its work", "loud\n"),
+    )
+    assert (died.result, died.status, died.at, died.said) == (None, "crashed", "its work", "loud\n")
+
+
+def test_an_item_that_stops_the_process_it_was_forked_from_is_at_fault(run):
+    if not child.FORKS:
+        pytest.skip("one that is started anew has this process for its parent")
+    results = run("stops its parent", "ten", timeout_s=1.0)
+    assert results == {0: ("timeout", "took longer than 1 s and was stopped"), 1: {"value": 10}}
+
+
+def test_what_an_item_left_running_in_a_session_of_its_own_is_ended_and_told(answers):
+    if not child.FORKS:
+        pytest.skip("only the process that forks adopts what its children leave behind")
+    left, other = answers("leaves", "ten").values()
+    assert (left.result, left.left) == ({"value": 0}, ("sleep 60",))
+    assert (other.result, other.left) == ({"value": 10}, ())
+
+
+def test_what_an_item_left_is_ended_though_it_killed_the_process_it_was_forked_from(run, tmp_path):
+    if not child.FORKS:
+        pytest.skip("one that is started anew has this process for its parent")
+    run("leaves, kills its parent", "ten", file=str(tmp_path / "pid"))
+    assert _has_ended(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.parametrize("action", ["holds", "lets another hold"])
+def test_an_item_that_holds_too_much_memory_is_stopped(run, action):
+    if not child.FORKS:
+        pytest.skip("only the process that forks looks at what its children hold")
+    results = run(action, "ten", memory_bytes=300_000_000)
+    assert results[0][0] == "out-of-memory"
+    assert results[0][1].endswith("GiB of memory, more than 0.28 GiB, and was stopped")
     assert results[1] == {"value": 10}
 
 
@@ -290,23 +359,34 @@ def test_only_libraries_that_bear_a_fork_are_imported_before_it_and_none_has_to_
     assert asked == ["numpy.ma", "numpy.random", "jax", "torch"]
 
 
-def test_a_killed_parent_takes_its_child_with_it(run, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("action", ["waits", "holds the lock"])
+def test_a_killed_parent_takes_its_child_with_it(run, tmp_path, action, number):
     script = textwrap.dedent(
         """\
         import sys
-        from c10cli.jobs.child import run_items
-        job = {"actions": ["pid", "sleep"]}
-        for _, result in run_items("worker_of_a_test", job, [0, 1], timeout_s=100.0):
-            print(result.result["pid"], flush=True)
+        from c10cli.jobs import child
+        child.FORKS = sys.argv[3] == "True"
+        job = {"actions": [sys.argv[1]], "file": sys.argv[2]}
+        list(child.run_items("worker_of_a_test", job, [0], timeout_s=100.0))
         """
     )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(
-        [sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True
-    ) as parent:
-        child = int(parent.stdout.readline())
-        parent.send_signal(signal.SIGKILL)
-    assert _has_ended(child)
+    environment, file = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, tmp_path / "pid"
+    command = [sys.executable, "-c", script, action, str(file), str(child.FORKS)]
+    with subprocess.Popen(command, env=environment) as parent:
+        item = _written_pid(file)
+        parent.send_signal(number)
+    assert parent.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+    assert _has_ended(item)
+
+
+def _written_pid(file):
+    """What an item writes to *file*, within some seconds."""
+    for _ in range(400):
+        if file.exists() and file.read_text():
+            return int(file.read_text())
+        time.sleep(0.05)
+    raise AssertionError("the item did not begin")
 
 
 def _has_ended(pid):

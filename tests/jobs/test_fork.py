@@ -18,9 +18,8 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
 @pytest.fixture(autouse=True)
 def _adopts_no_orphans(monkeypatch):
-    """These tests run in a process with other children, of which none is to be ended."""
+    """That of the tests is to stay as it is."""
     monkeypatch.setattr(fork, "adopt_orphans", lambda: None)
-    monkeypatch.setattr(fork, "end_children", lambda _group: [])
 
 
 def test_what_it_gives_comes_back_and_what_it_prints_is_told():
@@ -80,6 +79,25 @@ def test_one_that_takes_too_much_memory_is_stopped():
     answer = run_copy(do, memory_bytes=300_000_000)
     assert (answer.result, answer.status) == (None, "out-of-memory")
     assert answer.reason.endswith(" of memory, more than 0.28 GiB, and was stopped")
+
+
+def test_other_children_of_this_process_are_left_alone():
+    with subprocess.Popen(SLEEP) as other:
+        assert run_copy(lambda: 1).result == 1
+        assert other.poll() is None
+        other.kill()
+
+
+def test_what_it_prints_is_heard_as_it_comes():
+    heard = []
+
+    def do():
+        sys.stdout.write("first\nnot ")
+        time.sleep(0.3)
+        sys.stdout.write("second")
+
+    run_copy(do, hear=heard.append)
+    assert heard == ["first\n", "not second"]
 
 
 def test_without_forks_it_is_done_here(monkeypatch):

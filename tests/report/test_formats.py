@@ -22,6 +22,11 @@ def test_every_module_that_renders_a_run_is_in_the_table():
     assert found == set(REPORTS.values())
 
 
+def test_the_version_of_c10cli_is_in_every_report(tmp_path):
+    run = RunResult("run-1", "then", read_environment(tmp_path), c10cli="1.2.3")
+    assert all("1.2.3" in render(run) for render in REPORTS.values())
+
+
 def test_every_report_of_a_run_is_put_into_its_folder(tmp_path):
     run = RunResult("run-1", "then", read_environment(tmp_path))
     write_reports(run, tmp_path)

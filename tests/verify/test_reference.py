@@ -48,6 +48,13 @@ def twins(x):
     return x + 1, x + 1
 def pieces(x):
     return [x.copy(), x + 1]
+def same(x):
+    return x
+def views(x):
+    return x[::-1], x
+def adds_in_place(x):
+    x += 1
+    return x
 def writes(x):
     x += 1
 def returns_what_it_wrote(x):
@@ -108,6 +115,14 @@ def test_a_reference_may_give_numpys_scalars_for_tensors(facts):
         "return `b`: 1 of 1 elements differ; at [] it is 2.5 where the reference gives 2.0"
         " (rtol 1e-05, atol 1e-06)"
     ]
+
+
+def test_a_reference_may_give_views_of_its_arguments(facts):
+    assert facts("same", lambda x: x.copy()) == []
+    assert facts("views", lambda x: (x[::-1].copy(), x.copy()), returns="(Tensor a, Tensor b)") == []
+    # Of what it wrote as well: the kernel is compared with what it held then.
+    written = {"argument": "Tensor(a!) x", "returns": "Tensor(a!)"}
+    assert facts("adds_in_place", lambda x: np.add(x, 1, out=x), **written) == []
 
 
 def test_a_float_keeps_the_dtype_that_the_arguments_share(facts):
