@@ -123,8 +123,9 @@ def test_a_kernel_that_asks_waits_for_nobody_unless_it_is_in_this_process(call, 
 @forks
 def test_an_interrupt_ends_the_kernel_too(call, start_c10):
     with start_c10("call", "waits", "[1]") as process:
-        assert process.stderr.readline() == "waiting\n"
+        said = process.stderr.readline() + process.stderr.readline()
         process.send_signal(signal.SIGINT)
+        assert said == "kernel `waits` of `t::waits` printed:\n  waiting\n"
         assert process.communicate(timeout=30)[1].strip() == "interrupted"
     assert process.returncode == 130
 
