@@ -146,6 +146,9 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
 
 
+# With an exception that ends a program; else they are part of its text.
+_PRINTS_NOTES = sys.version_info >= (3, 11)
+
 _SPAN_FIELDS = ("file", "line", "column", "end_column", "line_text")
 
 
@@ -254,9 +257,8 @@ class C10Error(Exception):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __str__(self) -> str:
-        lines = [d.concise() for d in self.diagnostics]
-        # Python 3.10 prints no notes.
-        return "\n".join(lines if sys.version_info >= (3, 11) else lines + getattr(self, "__notes__", []))
+        notes = () if _PRINTS_NOTES else getattr(self, "__notes__", ())
+        return "\n".join([*(d.concise() for d in self.diagnostics), *notes])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), *self.diagnostics, **self.facts), ()

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import pickle
+import secrets
 import select
 import signal
 import sys
@@ -21,7 +22,6 @@ from c10cli.errors import C10Error, capped
 from c10cli.jobs.processes import (
     adopt_orphans,
     can_fork,
-    children,
     end_children,
     end_with_parent,
     held_bytes,
@@ -41,6 +41,8 @@ _LOOKS_AT_ALL: Final = 20
 _KEPT_BYTES: Final = 16_384
 _LONGEST_WORDS: Final = 300
 _MOST_LEFT: Final = 4
+# For ending others.
+_LEAVING_S: Final = 2.0
 # More than this is thrown away, so that one that never stops does not fill the disk.
 _MOST_SAID_BYTES: Final = 2**24
 
@@ -76,41 +78,87 @@ def run_copy(
 ) -> Answer:
     """What *do* gives, which must bear pickling, in a fork of this process; without forks, in this one.
 
-    What the fork prints is what it said.  This process becomes the parent of
-    what the fork leaves behind, and ends it.
+    A process between this one and the fork ends what the fork started, whatever becomes of this one.
 
     Args:
         memory_bytes: as of `run_items`.
-        hear: gets what it prints as it comes, in whole lines.
+        hear: gets what the fork prints as it comes, in whole lines; called in the process between.
 
     Raises:
         C10Error: what *do* raised.
     """
     if not FORKS:
         return Answer(do())
+    token = secrets.token_bytes(16)  # before which a kernel may have written what it likes
+    here, gone = os.pipe()
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as told, unwound_by_signals():
+        keeper = _fork()
+        if keeper == 0:
+            os.close(gone)
+            limit = memory_bytes or usual_memory_bytes()
+            leave_after(partial(_keep, do, said, told, token, limit, here, hear))
+        os.close(here)
+        try:
+            os.waitid(os.P_PID, keeper, os.WEXITED | os.WNOWAIT)
+        finally:
+            os.close(gone)
+            code = _end_keeper(keeper)
+        answer: Answer = _read(told, token) or how_it_ended(code, said)
+    if isinstance(answer.result, C10Error):
+        raise answer.result
+    return answer
+
+
+def _keep(
+    do: Callable[[], Any],
+    said: IO[bytes],
+    told: IO[bytes],
+    token: bytes,
+    memory_bytes: int,
+    parent: int,
+    hear: Hear,
+) -> None:
+    """Be the process between that of `run_copy` and the fork that does it."""
     adopt_orphans()
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as given, unwound_by_signals():
-        ended = in_fork(partial(_give, do, given), said, memory_bytes or usual_memory_bytes(), hear=hear)
-        (result,) = pickle.load(given) if given.seek(0, os.SEEK_END) and not given.seek(0) else (None,)
-    if isinstance(result, C10Error):
-        raise result
-    return ended.of(result)
+    with tempfile.TemporaryFile() as given:
+        ended = in_fork(partial(_give, do, given, token), said, memory_bytes, parent, hear=hear)
+        _write(told, token, ended.of(_read(given, token)))
 
 
-def _give(do: Callable[[], Any], given: IO[bytes]) -> None:
+def _end_keeper(keeper: int) -> int:
+    """The exit code of *keeper*, which is given some time to end the others."""
+    end = os.pidfd_open(keeper)
+    select.select([end], [], [], _LEAVING_S)
+    os.close(end)
+    kill_group(keeper)
+    return os.waitstatus_to_exitcode(os.waitpid(keeper, 0)[1])
+
+
+def _give(do: Callable[[], Any], given: IO[bytes], token: bytes) -> None:
     process = os.getpid()
     try:
         result: Any = do()
     except C10Error as error:
         result = error
     if os.getpid() == process:  # else a copy that a kernel made, and that came back from it
-        pickle.dump((result,), given)
-        given.flush()
+        _write(given, token, result)
+
+
+def _write(file: IO[bytes], token: bytes, value: object) -> None:
+    file.write(token + pickle.dumps(value))
+    file.flush()
+
+
+def _read(file: IO[bytes], token: bytes) -> Any:
+    """What was written to *file* after *token*; None where nothing was."""
+    file.seek(0)
+    data = file.read().partition(token)[2]
+    return pickle.loads(data) if data else None
 
 
 def leave_after(do: Callable[[], None]) -> NoReturn:
     """*do*, then leave at once, whatever it left running."""
-    code = 1
+    code, _kept = 1, (sys.stdout, sys.stderr)  # which would close what they write to
     try:
         # Whatever they were: what a kernel prints is wanted, up to its last line.
         sys.stdout, sys.stderr = (
@@ -119,6 +167,8 @@ def leave_after(do: Callable[[], None]) -> NoReturn:
         )
         do()
         code = 0
+    except SystemExit:  # which nobody waits for
+        pass
     except BaseException as error:  # noqa: BLE001 - the process ends with this as its last words
         frame, line = [*traceback.walk_tb(error.__traceback__)][-1]
         what = traceback.format_exception_only(error)[-1].strip()
@@ -147,13 +197,7 @@ def in_fork(
     """
     said.seek(0)
     said.truncate()
-    here, others = os.getpid(), children()
-    with warnings.catch_warnings():
-        # From 3.12 on for threads that a library started, which are not ours to end.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    with contextlib.suppress(OSError):  # of one that has ended, or become another program
-        os.setpgid(child, child)  # in both, whichever is first: what it starts can be ended with it
+    here, child = os.getpid(), _fork()
     if child == 0:
         end_with_parent(here)
         offer_memory()
@@ -170,10 +214,21 @@ def in_fork(
     finally:
         kill_group(child)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        left = end_children(child, others)
+        left = end_children(child)
         ear.listen(is_over=True)
     ended = replace(how_it_ended(code, said), left=capped([*dict.fromkeys(left)], _MOST_LEFT))
     return replace(ended, status="out-of-memory", reason=too_much) if too_much else ended
+
+
+def _fork() -> int:
+    """A fork that leads a group, so that what it starts can be ended with it; 0 in that one."""
+    with warnings.catch_warnings():
+        # From 3.12 on for threads that a library started, which are not ours to end.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    with contextlib.suppress(OSError):  # of one that has ended, or become another program
+        os.setpgid(child, child)  # in both, whichever is first
+    return child
 
 
 def _watch(child: int, ear: _Ear, memory_bytes: int, parent: int | None) -> str:

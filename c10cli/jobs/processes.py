@@ -123,29 +123,27 @@ def _processes() -> Iterator[_Process]:
             yield _Process(int(file.parent.name), int(parent), int(group), state == b"Z")
 
 
-def children() -> frozenset[int]:
-    """The processes whose parent this one is."""
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return frozenset()
-    return frozenset(process.pid for process in _processes() if process.parent == os.getpid())
-
-
-def end_children(group: int, others: frozenset[int]) -> list[str]:
-    """End all children of this process but the *others*, and theirs, which become its own.
+def end_children(group: int) -> list[str]:
+    """End all children of this process, and theirs, which become its own.
 
     Gives the commands of those that were running, and not in *group*.
     """
     running = []
-    while wanted := children() - others:
-        found = [process for process in _processes() if process.pid in wanted]
-        running += [_command(p.pid) for p in found if not p.is_zombie and p.group != group]
-        for pid in wanted:
-            kill_group(pid)
-            with contextlib.suppress(ChildProcessError):  # who waits for all of them may have met it
-                os.waitpid(pid, 0)
+    while _has_children():
+        children = [process for process in _processes() if process.parent == os.getpid()]
+        running += [_command(p.pid) for p in children if not p.is_zombie and p.group != group]
+        for child in children:
+            kill_group(child.pid)
+            os.waitpid(child.pid, 0)
     return running
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _command(pid: int) -> str:

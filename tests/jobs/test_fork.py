@@ -1,10 +1,12 @@
 """Work in a fork of this process."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +16,6 @@ from c10cli.jobs import fork
 from c10cli.jobs.fork import Answer, run_copy
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
-
-
-@pytest.fixture(autouse=True)
-def _adopts_no_orphans(monkeypatch):
-    """That of the tests is to stay as it is."""
-    monkeypatch.setattr(fork, "adopt_orphans", lambda: None)
 
 
 def test_what_it_gives_comes_back_and_what_it_prints_is_told():
@@ -60,6 +56,19 @@ def test_sigterm_ends_it_as_it_ends_any_process():
     assert answer.reason == "the process was killed by SIGTERM"
 
 
+def test_what_is_written_where_the_result_goes_is_no_result():
+    ours = {path.name for path in Path("/proc/self/fd").iterdir()}
+
+    def junk():
+        for path in Path("/proc/self/fd").iterdir():
+            if path.name not in ours:
+                with contextlib.suppress(OSError):
+                    os.write(int(path.name), b"junk\n")
+
+    assert run_copy(lambda: [junk(), "honest"]).result == [None, "honest"]
+    assert run_copy(lambda: (junk(), os._exit(0))).status == "crashed"
+
+
 def test_a_copy_of_it_that_comes_back_gives_nothing():
     def do():
         if os.fork():
@@ -88,16 +97,18 @@ def test_other_children_of_this_process_are_left_alone():
         other.kill()
 
 
-def test_what_it_prints_is_heard_as_it_comes():
-    heard = []
+def test_what_it_prints_is_heard_as_it_comes(tmp_path):
+    def hear(text):
+        with (tmp_path / "heard").open("a") as file:
+            file.write(f"{text!r} ")
 
     def do():
         sys.stdout.write("first\nnot ")
         time.sleep(0.3)
         sys.stdout.write("second")
 
-    run_copy(do, hear=heard.append)
-    assert heard == ["first\n", "not second"]
+    run_copy(do, hear=hear)
+    assert (tmp_path / "heard").read_text() == r"'first\n' 'not second' "
 
 
 def test_without_forks_it_is_done_here(monkeypatch):
@@ -105,13 +116,29 @@ def test_without_forks_it_is_done_here(monkeypatch):
     assert run_copy(os.getpid) == Answer(os.getpid())
 
 
-def test_an_interrupt_here_ends_it(tmp_path, monkeypatch):
-    def watch(child, *_):
-        (tmp_path / "pid").write_text(str(child), encoding="ascii")
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_ends_this_process_ends_it_and_what_it_started(tmp_path, number):
+    script = (
+        "import os, subprocess, sys\n"
+        "from c10cli.jobs.fork import run_copy\n"
+        "def do():\n"
+        "    other = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "    print(os.getpid(), other.pid)\n"
+        "    sum(range(10**13))\n"
+        "def hear(text):\n"
+        "    os.write(1, text.encode())\n"
+        "run_copy(do, hear=hear)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", script], env=environment, text=True, **pipes) as process:
+        pids = process.stdout.readline().split()
+        process.send_signal(number)
+        process.stdout.read()  # up to the end of the last one that holds it
+    assert len(pids) == 2
+    assert not any(Path("/proc", pid).exists() for pid in pids)
 
-    monkeypatch.setattr(fork, "_watch", watch)
-    with pytest.raises(KeyboardInterrupt):
-        run_copy(lambda: subprocess.run(SLEEP, check=True))
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text(encoding="ascii")), 0)
+
+def test_a_fork_that_kills_or_stops_its_parent_is_told():
+    answer = run_copy(lambda: (os.kill(os.getppid(), signal.SIGKILL), time.sleep(60)))
+    assert answer.reason == ("the process was killed by SIGKILL, which the system sends when memory runs out")
