@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from c10cli.bench.plan import Case, find_cases
 from c10cli.bench.rungs import make_operator, make_rounds
 from c10cli.bench.sampling import Budget, find_observers, measure_together, steady_state
 from c10cli.bench.timed_path import TimedPath
+from c10cli.describe import describe_error
 from c10cli.dispatch.kernel import BoundKernel, OpKernel
 from c10cli.errors import BenchError, C10Error, Diagnostic, InternalError, KernelError, ManifestError
 from c10cli.jobs.child import At, DoItem, import_libraries, serve
@@ -23,6 +25,9 @@ from c10cli.verify.cost import evaluate_cost
 from c10cli.verify.inputs import Arguments, is_of_case, make_arguments, place_case, shapes_text
 from c10cli.verify.kernel_call import as_kernel_error
 from c10cli.verify.reference import Expectation, check_kernel, expect
+
+# What torch and jax say where memory runs out.
+_NO_MEMORY = re.compile("^OutOfMemoryError|can't allocate memory|RESOURCE_EXHAUSTED: Out of memory")
 
 
 def prepare(job: Mapping[str, Any]) -> DoItem:
@@ -112,8 +117,10 @@ def _timed(
 
 def _status_of(error: C10Error) -> Status:
     """What a case is called that *error* ended."""
-    # torch calls that of a device so, and has no `MemoryError`.
-    if isinstance(error.__cause__, MemoryError) or type(error.__cause__).__name__ == "OutOfMemoryError":
+    cause = error.__cause__
+    # torch calls that of a device so; torch and jax have no `MemoryError`.
+    told = describe_error(cause) if isinstance(cause, RuntimeError) else ""
+    if isinstance(cause, MemoryError) or _NO_MEMORY.search(told):
         return "out-of-memory"
     if is_of_case(error) or error.code == "C10E607":  # nothing that the kernel could do about
         return "skipped"

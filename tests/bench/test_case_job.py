@@ -220,6 +220,12 @@ def test_inputs_that_cannot_be_made_are_told(measure):
         (RuntimeError("no platform"), 0, "skipped", "C10E607"),
         (TypeError("no such dtype"), 1, "skipped", "C10E405"),
         (type("OutOfMemoryError", (RuntimeError,), {})("full"), 1, "out-of-memory", "C10E405"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"),
+            1,
+            "out-of-memory",
+            "C10E405",
+        ),
         (MemoryError("full"), 0, "out-of-memory", "C10E606"),
     ],
 )
