@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -54,6 +55,7 @@ class Missing:
 
     message: str
     help: str = ""
+    code: str = "C10E304"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def locate_source(entry_point: EntryPoint, *, near: bool = True) -> Path | Missi
         if path is None:
             return _locate_module(entry_point)
         if path.is_file():
-            return path
+            return path if entry_point.has_inside(path) else _outside(entry_point, path)
         if path.exists():  # reading a FIFO would wait
             kind = "a folder" if path.is_dir() else "no regular file"
             return Missing(f"kernel file `{entry_point.file}` is {kind}")
@@ -108,6 +110,12 @@ def locate_source(entry_point: EntryPoint, *, near: bool = True) -> Path | Missi
         if path is None:
             return Unresolved(f"module `{entry_point.module}` {reason}")
         return Missing(f"kernel file `{entry_point.file}` {reason}")
+
+
+def _outside(entry_point: EntryPoint, path: Path) -> Missing:
+    real = os.path.realpath(path)
+    fact = f"kernel file `{entry_point.file}` leaves the folder of the manifest: it is `{real}`"
+    return Missing(fact, "put a file there, or name the folder that it is in under `roots:`", "C10E109")
 
 
 def _locate_module(entry_point: EntryPoint) -> Path | Unresolved:

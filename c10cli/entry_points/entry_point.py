@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import posixpath
 import re
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,7 @@ class EntryPoint:
         module: the dotted name of an installed module; or None.
         attribute: the function's name, dotted where it sits inside something.
         folder: the folder of the manifest that names it.
+        roots: the real paths of the folders that a file has to be in, wherever links lead; none: of *folder*.
     """
 
     text: str
@@ -35,6 +37,7 @@ class EntryPoint:
     attribute: str
     folder: Path
     span: Span | None = None
+    roots: tuple[Path, ...] = ()
 
     @property
     def path(self) -> Path | None:
@@ -44,7 +47,12 @@ class EntryPoint:
     @property
     def module_beside(self) -> Path | None:
         """The file of `module` in *folder*, which serves where no such module is installed."""
-        return python_file([self.folder], self.module.split(".")) if self.module is not None else None
+        found = python_file([self.folder], self.module.split(".")) if self.module is not None else None
+        return found if found is not None and self.has_inside(found) else None
+
+    def has_inside(self, path: Path) -> bool:
+        """Whether *path*, with all links followed, is in one of the folders that it has to be in."""
+        return is_inside(path, self.roots or (Path(os.path.realpath(self.folder)),))
 
     @property
     def name(self) -> str:
@@ -64,6 +72,12 @@ class EntryPoint:
         return self.text
 
 
+def is_inside(path: Path, roots: Iterable[Path]) -> bool:
+    """Whether *path*, with all links followed, is in one of *roots*, which are real paths."""
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(root) for root in roots)
+
+
 def python_file(folders: Iterable[str | Path], names: Sequence[str]) -> Path | None:
     """The file of the module or package that *names*, one inside the other, lead to from one of *folders*."""
     stems = [Path(folder, *names) for folder in folders]
@@ -71,7 +85,9 @@ def python_file(folders: Iterable[str | Path], names: Sequence[str]) -> Path | N
     return next((path for path in files if path.is_file()), None)
 
 
-def parse_entry_point(text: str, folder: Path, span: Span | None = None) -> EntryPoint:
+def parse_entry_point(
+    text: str, folder: Path, span: Span | None = None, roots: tuple[Path, ...] = ()
+) -> EntryPoint:
     """The entry point that *text* spells.
 
     Raises:
@@ -84,8 +100,8 @@ def parse_entry_point(text: str, folder: Path, span: Span | None = None) -> Entr
             raise ManifestError(Diagnostic("C10E109", f"entry point `{text}` {fault}", span, help=_WRITE))
     place, _, attribute = text.partition(":")
     if place.endswith(".py"):
-        return EntryPoint(text, posixpath.normpath(place), None, attribute, folder, span)
-    return EntryPoint(text, None, place, attribute, folder, span)
+        return EntryPoint(text, posixpath.normpath(place), None, attribute, folder, span, roots)
+    return EntryPoint(text, None, place, attribute, folder, span, roots)
 
 
 def _fault(text: str) -> str:

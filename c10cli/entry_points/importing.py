@@ -39,7 +39,7 @@ def load_entry_point(entry_point: EntryPoint, *, has_requires: bool = False) -> 
             and c10cli refuses.
     """
     if entry_point.file is not None and isinstance(place := locate_source(entry_point), Missing):
-        raise _not_found(entry_point, place.message, place.help)
+        raise _not_found(entry_point, place.message, place.help, code=place.code)
     owner: Any = None
     part = ""
     try:
@@ -139,8 +139,10 @@ def _why_not_imported(error: BaseException, path: Path | None) -> tuple[str, str
     return reason, "make the module importable", ""
 
 
-def _not_found(entry_point: EntryPoint, fact: str, todo: str = "", cause: str = "") -> RegistrationError:
+def _not_found(
+    entry_point: EntryPoint, fact: str, todo: str = "", cause: str = "", code: str = "C10E304"
+) -> RegistrationError:
     place = "" if entry_point.span else str(entry_point)  # the line shown has it
     cause = cause or entry_point.cause(fact)
-    finding = Diagnostic("C10E304", fact, entry_point.span, place=place, help=todo, cause=cause)
+    finding = Diagnostic(code, fact, entry_point.span, place=place, help=todo, cause=cause)
     return RegistrationError(finding, entry_point=entry_point.text)

@@ -177,7 +177,7 @@ class _Checks:
         if isinstance(found, Missing):
             message = f"{found.message} ({role} of `{self.operator.name}`)"
             self.findings.append(
-                Diagnostic("C10E304", message, entry.span, help=found.help, cause=entry.cause(found.message))
+                Diagnostic(found.code, message, entry.span, help=found.help, cause=entry.cause(found.message))
             )
         return None
 

@@ -46,10 +46,10 @@ _NAME = re.compile(r"\s*([A-Za-z_][\w.]*::[A-Za-z_][\w.]*)")
 
 
 class OperatorReader:
-    """Reads the operators of the manifest *root*, whose kernels are relative to *folder*."""
+    """Reads the operators of the manifest *root*, whose kernels are relative to *folder* and in *roots*."""
 
-    def __init__(self, fields: Fields, root: dict[str, Any], folder: Path) -> None:
-        self.fields, self.document, self.folder = fields, fields.document, folder
+    def __init__(self, fields: Fields, root: dict[str, Any], folder: Path, roots: tuple[Path, ...]) -> None:
+        self.fields, self.document, self.folder, self.roots = fields, fields.document, folder, roots
         self.keys = DispatchKey.known_names()
         self.unread: set[str] = set()  # the names of operators whose schema has a fault
         # Where the dialect is none, only that is found: torch's takes nearly all schemas.
@@ -201,7 +201,7 @@ class OperatorReader:
         if text is None:
             return None
         try:
-            return parse_entry_point(text, self.folder, self.document.span(container, key))
+            return parse_entry_point(text, self.folder, self.document.span(container, key), self.roots)
         except ManifestError as error:
             self.fields.findings += error.diagnostics
             return None

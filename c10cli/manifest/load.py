@@ -14,6 +14,7 @@ from c10cli.document.fields import Fields
 from c10cli.document.nodes import REFUSED, Document
 from c10cli.document.scalars import kind_name
 from c10cli.document.source import MAX_DEPTH, load_document
+from c10cli.entry_points.entry_point import is_inside
 from c10cli.errors import Diagnostic, Findings, ManifestError, Span
 from c10cli.manifest.combine import ManifestFile, Together, defined_twice
 from c10cli.manifest.declarations import ExtensionDecl, Manifest, OperatorDecl
@@ -25,7 +26,17 @@ ReadDocument = Callable[[Path], Document]
 Schemas = Mapping[OperatorName, FunctionSchema]
 
 VERSION = 1
-MANIFEST_FIELDS = ("version", "operators", "include", "dialect", "classes", "arrays", "requires", "waive")
+MANIFEST_FIELDS = (
+    "version",
+    "operators",
+    "include",
+    "roots",
+    "dialect",
+    "classes",
+    "arrays",
+    "requires",
+    "waive",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,7 @@ def load_manifest(
 
 def _load(path: Path, read: ReadDocument, outside: Schemas) -> LoadResult:
     reading = _Reading(read)
-    root = reading.file(path, None, ())
+    root = reading.file(path, None, (), ())
     if not root.is_manifest:
         return LoadResult(None, root.findings, tuple(root.findings))
     files = [*reading.files.values(), root]
@@ -145,8 +156,14 @@ class _Reading:
         self.read = read
         self.files: dict[Path, ManifestFile] = {}  # what is included, each after its own includes
 
-    def file(self, path: Path, span: Span | None, ancestors: tuple[Path, ...]) -> ManifestFile:
-        """The file at *path*, which an include at *span* names."""
+    def file(
+        self, path: Path, span: Span | None, ancestors: tuple[Path, ...], roots: tuple[Path, ...]
+    ) -> ManifestFile:
+        """The file at *path*, which an include at *span* names.
+
+        Args:
+            roots: the folders that it and what it names may be in, its own apart.
+        """
         document = self.read(path)
         fields, root = Fields(document), document.value
         if type(root) is not dict:
@@ -158,11 +175,12 @@ class _Reading:
         required = ("version",) if "include" in root else ("version", "operators")
         fields.check_names(root, "the manifest", MANIFEST_FIELDS, required)
         _check_version(fields, root)
+        roots = (*roots, Path(os.path.realpath(path.parent)), *_roots(fields, root, path.parent))
         # Absolute, for the kernels that are loaded after one of them changed the current folder.
-        reader = OperatorReader(fields, root, path.parent.absolute())
+        reader = OperatorReader(fields, root, path.parent.absolute(), roots)
         operators, extensions = _read_operators(reader, root)
         removals = read_waivers(fields, root, "the manifest", of_removed=True) if "waive" in root else ()
-        includes = self._includes(fields, root, path, ancestors)
+        includes = self._includes(fields, root, path, ancestors, roots)
         return ManifestFile(
             path,
             span,
@@ -176,7 +194,12 @@ class _Reading:
         )
 
     def _includes(
-        self, fields: Fields, root: dict[str, Any], path: Path, ancestors: tuple[Path, ...]
+        self,
+        fields: Fields,
+        root: dict[str, Any],
+        path: Path,
+        ancestors: tuple[Path, ...],
+        roots: tuple[Path, ...],
     ) -> list[ManifestFile]:
         chain = (*ancestors, Path(os.path.realpath(path)))  # total, unlike resolve()
         found = []
@@ -187,12 +210,12 @@ class _Reading:
             target = path.parent / text
             resolved = Path(os.path.realpath(target)) if text.isprintable() else target
             span = fields.document.span(root["include"], index)
-            fault = _include_fault(text, resolved, chain)
+            fault = _include_fault(text, resolved, chain, roots)
             if fault is not None:
                 fields.findings.append(replace(fault, span=span))
                 continue
             if resolved not in self.files:
-                self.files[resolved] = self.file(target, span, chain)
+                self.files[resolved] = self.file(target, span, chain, roots)
             found.append(self.files[resolved])
         return found
 
@@ -232,11 +255,38 @@ def _read_operators(
     return tuple(operators.values()), tuple(first.values())
 
 
-def _include_fault(text: str, resolved: Path, chain: tuple[Path, ...]) -> Diagnostic | None:
+def _roots(fields: Fields, root: dict[str, Any], folder: Path) -> list[Path]:
+    """The folders under `roots:`, in which what the manifest names may be, besides its own."""
+    found = []
+    is_list = fields.texts(root, "roots", "`roots`") is not None
+    for index, text in enumerate(root["roots"] if is_list else ()):
+        if type(text) is not str or not text.strip():  # which is found already
+            continue
+        if not _is_relative(text):
+            fact = f"`{text}` in `roots` must be a path relative to the manifest"
+            fields.report(
+                "C10E106", fact, fields.document.span(root["roots"], index), help="write such as `..`"
+            )
+            continue
+        found.append(Path(os.path.realpath(folder / text)))
+    return found
+
+
+def _is_relative(text: str) -> bool:
+    return not Path(text).is_absolute() and "://" not in text and text.isprintable()
+
+
+def _include_fault(
+    text: str, resolved: Path, chain: tuple[Path, ...], roots: tuple[Path, ...]
+) -> Diagnostic | None:
     """Why the file that the last of *chain* calls *text* cannot be included, if so."""
-    if Path(text).is_absolute() or "://" in text or not text.isprintable():
+    if not _is_relative(text):
         fact = f"`{text}` in `include` must be a path relative to the manifest"
         help = "write the path from the folder of this manifest, such as `../base/registry.yaml`"
+        return Diagnostic("C10E106", fact, help=help)
+    if not is_inside(resolved, roots):
+        fact = f"`{text}` in `include` leaves the folder of the manifest: it is `{resolved}`"
+        help = "name the folder that it is in under `roots:`, such as `roots: [..]`"
         return Diagnostic("C10E106", fact, help=help)
     if resolved in chain:
         names = " -> ".join(step.name for step in (*chain[chain.index(resolved) :], resolved))

@@ -12,6 +12,7 @@ include: [../more.yaml]
 operators:
   - schema: "d::f(Tensor x) -> Tensor"
     kernels: {CPU: k.py:f, CUDA: [k.py:g, k.py:h]}
+roots: [..]
 """
 MORE = 'version: 1\noperators:\n  - schema: "m::g(Tensor x) -> Tensor"\n'
 NATIVE = """\
@@ -184,9 +185,7 @@ def test_what_cannot_be_seen_at_all_is_hidden(folder, old, new):
 
 def test_a_faulty_kernel_or_case_takes_no_key_away(folder):
     path = folder / "sub" / "registry.yaml"
-    path.write_text(
-        MANIFEST.replace("CUDA: [k.py:g, k.py:h]", "CUDA: {kernel: 3}") + "    cases: [{nam: x}]\n"
-    )
+    path.write_text(MANIFEST.replace("CUDA: [k.py:g, k.py:h]}", "CUDA: {kernel: 3}}\n    cases: [{nam: x}]"))
     side = read_side("sub/registry.yaml")
     assert side.faults
     assert {key: str(span) for key, span in side.operators["d::f"].kernels.items()} == {
