@@ -6,9 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace")
+ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace", "tensor")
 COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
 CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}
+# As the schema language has them.
+WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "none": None}
 RESERVED_NAMES: Final = frozenset((*ARRAY_FUNCTIONS, *COST_FUNCTIONS, *CONSTANTS))
 
 # The dtypes that a manifest may name, with their bytes per element.

@@ -11,11 +11,11 @@ import operator
 import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, CONSTANTS
+from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, CONSTANTS, WORDS
 from c10cli.describe import describe
 from c10cli.errors import Diagnostic, ManifestError, Span, did_you_mean
 
@@ -120,7 +120,7 @@ def find_unknown_names(
 ) -> list[Diagnostic]:
     """A C10E110 finding for the first functions and names that the expression may not use."""
     used, called = _names_in(expression.tree)
-    known, text = {*names, *CONSTANTS}, expression.text
+    known, text = {*names, *CONSTANTS, *WORDS}, expression.text
     unknown = [(name, "function", functions) for name in called if name.id not in functions]
     unknown += [(name, "name", known) for name in used if name.id not in known]
     return [_unknown(text, *fault) for fault in unknown[:_MOST_UNKNOWN]]
@@ -144,6 +144,7 @@ def evaluate(
     rng: Any = None,
     *,
     functions: Mapping[str, Callable[..., object]] | None = None,
+    of_items: bool = False,
 ) -> Any:
     """The value of *expression*.
 
@@ -152,6 +153,7 @@ def evaluate(
         dtype: of the arrays it makes.
         rng: a ``numpy.random.Generator``; one with seed 0 if None.
         functions: what it may call instead of `ARRAY_FUNCTIONS`, for costs.
+        of_items: whether texts in lists are expressions too, as in a manifest, where lists are YAML's.
 
     Raises:
         ManifestError: C10E110: an unknown name, wrong arguments, a result
@@ -161,8 +163,8 @@ def evaluate(
         from c10cli.arrays.filling import array_functions  # which imports NumPy
 
         functions = array_functions(dtype, rng)
-    known = {**CONSTANTS, **(names or {})}
-    return _Evaluation(expression.text, known, functions, dtype).value(expression.tree)
+    known = {**WORDS, **CONSTANTS, **(names or {})}
+    return _Evaluation(expression.text, known, functions, dtype, of_items).value(expression.tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ class _Evaluation:
     names: Mapping[str, object]
     functions: Mapping[str, Callable[..., object]]
     dtype: str
+    of_items: bool
 
     def value(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Constant):
@@ -182,15 +185,22 @@ class _Evaluation:
                 raise ManifestError(_unknown(self.text, node, "name", self.names))
             return self.names[node.id]
         if isinstance(node, ast.List):
-            return [self.value(item) for item in node.elts]
+            return [self._item(item) for item in node.elts]
         if isinstance(node, ast.Tuple):
-            return tuple(self.value(item) for item in node.elts)
+            return tuple(self._item(item) for item in node.elts)
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.UnaryOp):
             return self._unary(node)
         assert isinstance(node, ast.BinOp)  # the whitelist has nothing else
         return self._binary(node)
+
+    def _item(self, node: ast.expr) -> Any:
+        value = self.value(node)
+        if not (self.of_items and isinstance(value, str)):
+            return value
+        item = parse_expression(value)
+        return replace(self, text=value, of_items=False).value(item.tree)
 
     def _call(self, node: ast.Call) -> Any:
         assert isinstance(node.func, ast.Name)  # the whitelist has nothing else

@@ -180,6 +180,14 @@ class _Filler:
         (size,) = self._reserve((_size(count),), name)
         return hold(np.linspace(_number(start), _number(stop), size), numpy_dtype(name))
 
+    def tensor(self, values: Any, *, dtype: str | None = None) -> Any:
+        """Nested lists of numbers."""
+        name = dtype or self.dtype
+        _check_dtype(name)
+        made = hold(values, numpy_dtype(name))
+        self._reserve(made.shape, name)
+        return made
+
     def _reserve(self, shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
         """*shape*, if an array of it and those made before fit into the memory there is."""
         _check_dtype(dtype)

@@ -52,7 +52,7 @@ _WRITTEN = {
     "int": "such as -1",
     "float": "such as 1e-3",
     "bool": "true or false",
-    "str": "a word",
+    "str": "a text, without quotes",
     "Scalar": "such as 2 or 0.5",
     "ScalarType": "such as float32",
     "Device": "such as cuda:0",

@@ -17,12 +17,10 @@ from c10cli.arrays.more_dtypes import restored
 from c10cli.arrays.tensor_types import is_tensor
 from c10cli.cli.operator_command import OperatorCall
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, ManifestError, did_you_mean
+from c10cli.manifest.cases import is_word
 from c10cli.schema import types as schema_types
 from c10cli.schema.model import Argument
 from c10cli.verify.inputs import Arguments, as_argument, place_arguments
-
-# The schema language's spellings, which Python's expressions have no names for.
-_WORDS: dict[str, Any] = {"true": True, "false": False, "none": None}
 
 _FILE = re.compile(r"@[^\s,\[\]]+")
 
@@ -77,14 +75,16 @@ def place_values(call: OperatorCall, arguments: Arguments) -> Arguments:
 def _value(argument: Argument, text: str, dtype: str, rng: np.random.Generator, what: str) -> Any:
     """The value of *argument* that *text* says."""
     files: dict[str, Any] = {}
-    if _is_word(argument, text):
+    if is_word(argument, text):
         return text
     if schema_types.is_tensor_list(argument.type):
         text, files = _files_in_list(text, what)
     elif text.startswith("@") or (text == "-" and str(argument.type) in ("Tensor", "Tensor?")):
         return _read(text, what)
     try:
-        value = evaluate(parse_expression(text), _WORDS | files, dtype, rng)
+        value = evaluate(
+            parse_expression(text), files, dtype, rng, of_items=schema_types.is_tensor_list(argument.type)
+        )
     except ManifestError as error:
         fault = error.diagnostics[0]
         help = fault.help or _unquoted(text) or f"give a value of type {argument.type}"
@@ -104,17 +104,6 @@ def _files_in_list(text: str, what: str) -> tuple[str, dict[str, Any]]:
 
     source = f"[{text}]" if text.startswith("@") else text
     return _FILE.sub(name_of, source), files
-
-
-def _is_word(argument: Argument, text: str) -> bool:
-    """Whether *text* is the value itself: strings, dtypes and devices need no quotes in a shell."""
-    declared = argument.type
-    if isinstance(declared, schema_types.OptionalType):
-        if text.lower() == "none":
-            return False
-        declared = declared.element
-    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    return str(declared) in ("str", "ScalarType", "Device", "Layout", "MemoryFormat") and not quoted
 
 
 def _read(text: str, what: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Collection
 from typing import Any
 
 from c10cli.arrays.dtypes import DTYPES, RESERVED_NAMES, is_exact
@@ -12,7 +13,8 @@ from c10cli.document.nodes import REFUSED, Node
 from c10cli.document.scalars import kind_name
 from c10cli.errors import Diagnostic, Findings
 from c10cli.manifest.declarations import CaseDecl, PlainValue, Tolerance
-from c10cli.schema.model import FunctionSchema
+from c10cli.schema.model import Argument, FunctionSchema
+from c10cli.schema.types import OptionalType
 
 CASE_FIELDS = ("name", "sweep", "dtypes", "inputs", "bench")
 TOLERANCE_FIELDS = ("rtol", "atol")
@@ -187,6 +189,26 @@ def check_inputs(case: Node, what: str, schema: FunctionSchema) -> list[Diagnost
             message = f"argument `{argument.name}` is missing in the inputs of {what}"
             fields.report("C10E105", message, case.span("inputs", "key"))
     return fields.findings
+
+
+def is_word(argument: Argument, text: str, names: Collection[str] = ()) -> bool:
+    """Whether *text* is the value itself: strings, dtypes and devices need no quotes, here and in a shell.
+
+    Args:
+        names: of a sweep, which stand for its values.
+    """
+    declared = argument.type
+    if isinstance(declared, OptionalType):
+        if text.lower() == "none":
+            return False
+        declared = declared.element
+    is_expression = text.strip() in names or is_quoted(text)
+    return str(declared) in ("str", "ScalarType", "Device", "Layout", "MemoryFormat") and not is_expression
+
+
+def is_quoted(text: str) -> bool:
+    """Whether *text* stands in quotes of its own."""
+    return len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
 
 
 def _is_input(value: object) -> bool:

@@ -25,6 +25,7 @@ from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import MOST_FINDINGS, ArgumentError, Diagnostic, Findings, ManifestError, in_order
+from c10cli.manifest.cases import is_word
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
@@ -127,9 +128,11 @@ class _Checks:
         """The inputs: that they are understood, may fit their arguments, and use the whole sweep."""
         used: set[str] = set()
         is_understood = True
+        by_name = {argument.name: argument for argument in self.operator.schema.arguments}
         for name, value in case.inputs.items():
             values = [value]
-            if isinstance(value, str):
+            argument = by_name.get(name)
+            if isinstance(value, str) and not (argument and is_word(argument, value, case.sweep)):
                 node = case.node.child("inputs")
                 expression = self._expression(value, node, name, case.sweep, ARRAY_FUNCTIONS)
                 if expression is None:

@@ -20,6 +20,7 @@ from c10cli.arrays.placement import place
 from c10cli.arrays.tensor_types import is_mapping, is_tensor, tensors_of
 from c10cli.describe import describe
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Span
+from c10cli.manifest.cases import is_quoted, is_word
 from c10cli.manifest.declarations import CaseDecl, KernelDecl, OperatorDecl
 from c10cli.schema import types as schema_types
 from c10cli.schema.model import Argument
@@ -73,9 +74,14 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
     for name, source in point.case.inputs.items():
         value = source
         with _findings_at(point.case.node.child("inputs").span(name), point):
-            if isinstance(source, str):
-                value = evaluate(parse_expression(source), point.values, point.dtype, rng)
-            given[name] = as_argument(by_name[name], value, point.dtype)
+            argument = by_name[name]
+            if isinstance(source, str) and not is_word(argument, source, point.values):
+                of_items = schema_types.is_tensor_list(argument.type)
+                expression = parse_expression(source)
+                value = evaluate(expression, point.values, point.dtype, rng, of_items=of_items)
+                if isinstance(value, str) and is_quoted(value):  # a sweep's, written as inputs are
+                    value = evaluate(parse_expression(value))
+            given[name] = as_argument(argument, value, point.dtype)
     with _findings_at(point.case.span, point):
         return decl.schema.bind((), given, is_tensor=is_tensor)
 

@@ -150,3 +150,23 @@ def test_the_arrays_of_one_expression_add_up(monkeypatch):
 
 def test_some_memory_is_free():
     assert 2**20 < available_bytes() < 2**50
+
+
+def test_a_literal_tensor_is_nested_lists_in_a_dtype_that_holds_them():
+    assert make("tensor", [[0, 1], [2, 3]]).tolist() == [[0, 1], [2, 3]]
+    assert (make("tensor", [0, 1], dtype="int64").dtype, make("tensor", 3).shape) == ("int64", ())
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "reason"),
+    [
+        ([300], "int8", "int8 cannot hold 300"),
+        ([1.5], "int8", "int8 cannot hold 1.5"),
+        ([1], "int9", "unknown dtype `int9`"),
+        ([[1], [1, 2]], "int8", "inhomogeneous"),
+        (["a"], "int8", "a number is wanted"),
+    ],
+)
+def test_a_literal_tensor_that_its_dtype_cannot_hold_is_refused(values, dtype, reason):
+    with pytest.raises((ValueError, TypeError), match=re.escape(reason)):
+        make("tensor", values, dtype=dtype)

@@ -136,6 +136,10 @@ def test_a_list_of_tensors_may_hold_files(arrays, text, shapes):
     assert [array.shape for array in value("Tensor[]", text)] == shapes
 
 
+def test_a_list_of_tensors_may_hold_quoted_expressions_as_in_a_manifest():
+    assert [x.shape for x in value("Tensor[]", '["ones(2)", "randn(2, 3)", [1, 2]]')] == [(2,), (2, 3), (2,)]
+
+
 def test_a_missing_file_in_a_list_is_named(arrays):
     with pytest.raises(ArgumentError) as caught:
         value("Tensor[]", "[@x.npy, @gone.npy]")

@@ -6,6 +6,7 @@ import pytest
 from c10cli import ArgumentError, DispatchError, ManifestError
 from c10cli.arrays.tensor_types import tensors_of
 from c10cli.errors import Diagnostic
+from c10cli.manifest.checks import check_operator
 from c10cli.manifest.load import require_manifest
 from c10cli.verify import inputs
 from c10cli.verify.inputs import (
@@ -208,3 +209,53 @@ def test_tensors_of_a_value_are_itself_or_those_of_its_list():
 def test_shapes_are_written_by_argument():
     x = np.ones((2, 3), np.float32)
     assert shapes_text({"x": x, "n": 2, "xs": [x, x[0]]}) == "float32[2, 3], [float32[2, 3], float32[3]]"
+
+
+STR = "t::f(Tensor x, str mode='', str? other=None, ScalarType kind=float32) -> Tensor"
+
+
+@pytest.mark.parametrize(
+    ("sweep", "inputs", "expected"),
+    [
+        ("", "mode: tanh", {"mode": "tanh"}),
+        ("", "mode: none, other: two words", {"mode": "none", "other": "two words"}),
+        ("", "mode: \"'tanh'\", other: none", {"mode": "tanh", "other": None}),
+        ("", "mode: ones(2), other: null", {"mode": "ones(2)", "other": None}),
+        ("", "kind: int8", {"kind": "int8"}),
+        ("sweep: {m: [\"'tanh'\"]}, ", "mode: m", {"mode": "tanh"}),
+        ("sweep: {m: [none]}, ", "mode: m", {"mode": "none"}),
+    ],
+)
+def test_the_text_for_a_string_is_the_value_with_or_without_quotes_of_its_own(
+    declare, sweep, inputs, expected
+):
+    decl = declare(STR, f"{{name: c, {sweep}inputs: {{x: 'ones(1)', {inputs}}}}}")
+    for point in case_points(decl):
+        made = make_arguments(decl, point)
+        assert {name: made[name] for name in expected} == expected
+    assert check_operator(decl)[0] == []
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "[ones(2), 'randn(2, 3)', [1, 2]]",
+        "'[ones(2), randn(2, 3), [1, 2]]'",
+        '\'["ones(2)", "randn(2, 3)", [1, 2]]\'',
+    ],
+)
+def test_lists_of_tensors_are_written_in_yaml_or_as_in_a_shell(declare, listed):
+    decl = declare("t::f(Tensor[] xs) -> Tensor", f"{{name: c, inputs: {{xs: {listed}}}}}")
+    assert check_operator(decl)[0] == []
+    (point,) = case_points(decl)
+    assert shapes_text(make_arguments(decl, point)) == "[float32[2], float32[2, 3], float32[2]]"
+
+
+def test_a_literal_tensor_has_the_cases_dtype_or_its_own(declare):
+    case = (
+        "{name: c, dtypes: [float16], inputs: {x: 'tensor([[0, 1]], dtype=\"int64\")', y: 'tensor([1.5])'}}"
+    )
+    decl = declare("t::f(Tensor x, Tensor y) -> Tensor", case)
+    assert check_operator(decl)[0] == []
+    (point,) = case_points(decl)
+    assert shapes_text(make_arguments(decl, point)) == "int64[1, 2], float16[1]"
