@@ -11,7 +11,8 @@ from c10cli.cli.options import command as c10_command
 from c10cli.cli.session import Session, picked
 from c10cli.diff.manifests import Changes, OperatorChange, compare_sides, kind_of
 from c10cli.diff.sides import Side, read_side
-from c10cli.errors import Diagnostic, Findings, ManifestError, Span, capped, counted
+from c10cli.document.findings import Findings
+from c10cli.errors import Diagnostic, ManifestError, Span, capped, counted
 from c10cli.interop.torch_import import Live
 from c10cli.manifest.declarations import Waiver
 from c10cli.report.diagnostics import render_diagnostic

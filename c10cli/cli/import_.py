@@ -8,7 +8,8 @@ import click
 
 from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option, sealed
 from c10cli.cli.session import Session, picked
-from c10cli.errors import Diagnostic, Findings, counted
+from c10cli.document.findings import Findings
+from c10cli.errors import Diagnostic, counted
 from c10cli.files import write_atomic
 from c10cli.interop import torch_import
 

@@ -11,9 +11,10 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+from c10cli.document.findings import MOST_FINDINGS, Findings
 from c10cli.document.nodes import REFUSED, Document
 from c10cli.document.scalars import kind_name
-from c10cli.errors import MOST_FINDINGS, Diagnostic, Findings, Span, capped, did_you_mean, near_names
+from c10cli.errors import Diagnostic, Span, capped, did_you_mean, near_names
 
 Mapping = dict[str, Any]
 Names = Collection[str]

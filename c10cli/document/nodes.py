@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from c10cli.errors import Diagnostic, Findings, Span
+from c10cli.document.findings import Findings
+from c10cli.errors import Diagnostic, Span
 
 Key = str | int
 Part = Literal["value", "key"]

@@ -21,10 +21,11 @@ from c10cli.dispatch.signature import (
     needed_by,
     other_defaults,
 )
+from c10cli.document.findings import MOST_FINDINGS, Findings, in_order
 from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.entry_point import EntryPoint
-from c10cli.errors import MOST_FINDINGS, ArgumentError, Diagnostic, Findings, ManifestError, in_order
+from c10cli.errors import ArgumentError, Diagnostic, ManifestError
 from c10cli.manifest.cases import is_word
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.schema.model import Argument, FunctionSchema

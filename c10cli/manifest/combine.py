@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from c10cli.document.findings import Findings
 from c10cli.document.nodes import Document
-from c10cli.errors import Diagnostic, Findings, Span, capped, did_you_mean
+from c10cli.errors import Diagnostic, Span, capped, did_you_mean
 from c10cli.manifest.cases import case_given_twice, check_inputs
 from c10cli.manifest.declarations import (
     Declared,

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from c10cli.document.fields import Fields
+from c10cli.document.findings import Findings
 from c10cli.document.nodes import REFUSED, Document
 from c10cli.document.scalars import kind_name
 from c10cli.document.source import MAX_DEPTH, load_document
 from c10cli.entry_points.entry_point import is_inside
-from c10cli.errors import Diagnostic, Findings, ManifestError, Span
+from c10cli.errors import Diagnostic, ManifestError, Span
 from c10cli.manifest.combine import ManifestFile, Together, defined_twice
 from c10cli.manifest.declarations import ExtensionDecl, Manifest, OperatorDecl
 from c10cli.manifest.entries import OperatorReader, is_extension, name_of

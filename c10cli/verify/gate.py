@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from c10cli.errors import MOST_FINDINGS, Diagnostic, Findings, Span
+from c10cli.document.findings import MOST_FINDINGS, Findings
+from c10cli.errors import Diagnostic, Span
 from c10cli.jobs.child import run_items
 from c10cli.jobs.fingerprint import fingerprint
 from c10cli.jobs.fork import Answer
