@@ -104,9 +104,8 @@ class Session:
 
         self.tell_registry()
         manifest = require_manifest(self.registry_path, partly=partly)
-        if manifest.faults:
-            names = [f"`{name}`" if name else "one without a name" for name in manifest.faults]
-            self._left_out = capped(names, 8)
+        names = [f"`{name}`" if name else "one without a name" for name in manifest.faults]
+        self._left_out = capped(names, 8)
         # Their operators are missing from everything that follows; the rest is whole.
         self._disabled = self._untold = manifest.disabled
         self.tell_registry()

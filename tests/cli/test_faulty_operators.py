@@ -49,6 +49,13 @@ def test_what_is_asked_of_an_operator_does_not_stop_for_a_fault_in_another(c10, 
     assert f"error[{code}]" in ran.err
 
 
+def test_what_is_left_out_of_a_registry_that_is_not_used_is_not_told(c10, write):
+    write(GOOD)
+    Path("registry.yaml").rename("good.yaml")
+    write(GOOD, FAULTS["C10E108"])
+    assert c10("call", "good", "ones(2)", "--registry", "good.yaml").err == ""
+
+
 def test_a_file_that_is_not_there_stops_its_own_operator_alone(c10, write):
     write(GOOD, LAST)
     assert c10("call", "good", "ones(2)").code == 0
