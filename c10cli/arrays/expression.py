@@ -286,7 +286,8 @@ def _unknown(text: str, node: ast.Name, kind: str, known: Collection[str]) -> Di
 def _fault(text: str, message: str, node: ast.expr | None = None) -> ManifestError:
     """*message* about *node*, or about all of *text*."""
     span = _span(text, *_place(text, node))
-    return ManifestError(Diagnostic("C10E110", f"{message}, in `{_short(text)}`", span))
+    todo = "give what the dtype can hold, or another dtype" if " cannot hold " in message else ""
+    return ManifestError(Diagnostic("C10E110", f"{message}, in `{_short(text)}`", span, help=todo))
 
 
 def _place(text: str, node: ast.expr | None) -> tuple[int, int]:

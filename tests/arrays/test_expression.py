@@ -96,6 +96,7 @@ def test_arithmetic_ends_where_the_dtype_does(text, dtype, words):
     with pytest.raises(ManifestError, match=re.escape(words)) as caught:
         value(text, dtype)
     assert caught.value.code == "C10E110"
+    assert caught.value.diagnostics[0].help == "give what the dtype can hold, or another dtype"
 
 
 def test_infinity_and_nan_are_what_floats_hold_also_by_division():

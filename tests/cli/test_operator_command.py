@@ -157,7 +157,7 @@ def test_the_variant_is_the_registered_one_or_the_one_asked_for(read):
 @pytest.mark.parametrize(
     ("words", "begun", "offered"),
     [
-        (["call", "f"], "--m", ["--max_size", "--max-size"]),
+        (["call", "f"], "--ma", ["--max_size", "--max-size"]),
         (["call", "f", "[1]"], "--se", ["--seed"]),
         (["call", "--seed", "1", "t::g"], "--sa", ["--save"]),
         (["explain", "f"], "--var", ["--variant"]),
