@@ -333,7 +333,8 @@ def test_nothing_is_lost_without_a_reason(torch, everything):
 
 
 def test_no_type_of_torchs_is_unknown(everything):
-    assert "unknown type" not in everything.left_out
+    # That one takes a PyObject, which torch's own parser does not read; it comes with torch.distributed.tensor.
+    assert {*everything.left_out.get("unknown type", ())} <= {"_dtensor::mesh_get_process_group"}
 
 
 def test_a_key_is_an_operators_where_torch_has_something_to_call(everything):
