@@ -333,7 +333,7 @@ def test_nothing_is_lost_without_a_reason(torch, everything):
 
 
 def test_no_type_of_torchs_is_unknown(everything):
-    # That one takes a PyObject, which torch's own parser does not read; it comes with torch.distributed.tensor.
+    # That one takes a PyObject, which torch's own parser does not read; it comes with its DTensor.
     assert {*everything.left_out.get("unknown type", ())} <= {"_dtensor::mesh_get_process_group"}
 
 
