@@ -141,7 +141,8 @@ def find_run_folder(root: Path, name: str = _LATEST_NAME) -> Path:
         name = str(pointer.readlink()) if pointer.is_symlink() else known[-1]
     for folder in (root / name, Path(name)):
         if os.path.isfile(folder / JOURNAL_NAME):  # noqa: PTH113 - total, whatever the name
-            return folder
+            # Not the link: `latest` would be made one to itself.
+            return folder.resolve() if folder.is_symlink() else folder
     notes = (f"the newest runs here are {', '.join(known[-3:])}",) if known else ()
     help = "name a folder that holds a journal.jsonl"
     raise BenchError(Diagnostic("C10E603", f"no run `{name}`", place=str(root), notes=notes, help=help))

@@ -146,6 +146,16 @@ def test_a_run_is_found_by_name_by_path_and_as_the_latest(tmp_path, monkeypatch)
     assert find_run_folder(tmp_path / "elsewhere", second.name).resolve() == second.resolve()
 
 
+def test_a_run_named_by_its_link_is_the_run_itself(tmp_path):
+    run = make_run_folder(tmp_path)
+    append_record(run, {"kind": "run"})
+    write_latest(run)
+    found = find_run_folder(tmp_path, str(tmp_path / "latest"))
+    write_latest(found)
+    assert found == run.resolve()
+    assert find_run_folder(tmp_path) == run
+
+
 def test_where_there_are_no_links_the_latest_run_is_the_newest_by_name(tmp_path, monkeypatch):
     first, second = make_run(tmp_path, "aa"), make_run(tmp_path, "bb")
 
