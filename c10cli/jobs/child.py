@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
@@ -40,6 +41,7 @@ from c10cli.jobs.processes import (
     adopt_orphans,
     end_marked,
     end_with_parent,
+    held_bytes,
     kill_group,
     outlive_parent,
     unwound_by_signals,
@@ -256,7 +258,8 @@ def serve(prepare: Callable[[Mapping[str, Any]], DoItem]) -> None:
     gc.freeze()  # a collection in a child would copy every page that it looks at
     with tempfile.TemporaryFile() as said:
         for item in job["items"]:
-            ended = in_fork(partial(_do, do_item, item, tell), said, job["memory_bytes"], parent)
+            do = partial(_do, do_item, item, tell, job["memory_bytes"])
+            ended = in_fork(do, said, job["memory_bytes"], parent)
             tell(ended=asdict(ended))
 
 
@@ -273,10 +276,16 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _do(do_item: DoItem, item: int, tell: Tell) -> None:
-    """Do *item* and answer."""
+def _do(do_item: DoItem, item: int, tell: Tell, memory_bytes: int = 0) -> None:
+    """Do *item* and answer; one that holds more than *memory_bytes* is watched, and stopped soon."""
     process = os.getpid()
+
+    def at(what: str) -> None:
+        while memory_bytes and held_bytes(process) > memory_bytes:
+            time.sleep(1)  # what it is at next is not to be blamed
+        tell(at=what)
+
     tell(begins=item, process=process)
-    result = do_item(item, lambda at: tell(at=at))
+    result = do_item(item, at)
     if os.getpid() == process:  # else a copy of it that a kernel made, and that came back from it
         tell(result=result)

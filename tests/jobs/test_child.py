@@ -108,7 +108,9 @@ def prepare(job):
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(60)
         if action == "holds":
-            held = b"x" * 500_000_000
+            at("making it")
+            held = b"x" * job["size"]
+            at("what comes next")
             time.sleep(60)
         if action == "lets another hold":
             code = "held = b'x' * 500_000_000; import time; time.sleep(60)"
@@ -234,10 +236,17 @@ def test_what_an_item_left_is_ended_though_it_killed_the_process_it_was_forked_f
 def test_an_item_that_holds_too_much_memory_is_stopped(run, action):
     if not child.FORKS:
         pytest.skip("only the process that forks looks at what its children hold")
-    results = run(action, "ten", memory_bytes=300_000_000)
+    results = run(action, "ten", memory_bytes=300_000_000, size=500_000_000)
     assert results[0][0] == "out-of-memory"
     assert results[0][1].endswith("GiB of memory, more than 0.28 GiB, and was stopped")
     assert results[1] == {"value": 10}
+
+
+def test_what_took_the_memory_is_named_and_not_what_came_next(answers):
+    if not child.FORKS:
+        pytest.skip("only the process that forks looks at what its children hold")
+    (answer,) = answers("holds", memory_bytes=80_000_000, size=80_000_000).values()
+    assert answer.at == "making it"
 
 
 def test_what_an_item_started_ends_with_its_process(run, tmp_path):
