@@ -7,11 +7,11 @@ from pathlib import Path
 
 from click import Context
 
-from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.arrays.library import LIBRARIES
 from c10cli.cli.main import group, run
 from c10cli.manifest import cases, entries, load
 from c10cli.manifest.load import require_manifest
+from c10cli.schema.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.verify.difference import tolerance_of
 
 ROOT = Path(__file__).parents[1]

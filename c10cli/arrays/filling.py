@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, DTYPES, is_exact
 from c10cli.arrays.more_dtypes import numpy_dtype
+from c10cli.schema.dtypes import ARRAY_FUNCTIONS, DTYPES, is_exact
 
 _WORK_BYTES: Final = 8  # per element, for what is drawn before it is converted
 _MAX_DIMENSIONS: Final = 32

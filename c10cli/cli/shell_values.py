@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.arrays.dtypes import DTYPES
-from c10cli.arrays.expression import evaluate, parse_expression
+from c10cli.arrays.expression import evaluate
 from c10cli.arrays.more_dtypes import restored
 from c10cli.arrays.tensor_types import is_tensor
 from c10cli.cli.operator_command import OperatorCall
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, DispatchError, ManifestError, did_you_mean
 from c10cli.manifest.cases import is_word
 from c10cli.schema import types as schema_types
+from c10cli.schema.dtypes import DTYPES
+from c10cli.schema.expression import parse_expression
 from c10cli.schema.model import Argument
 from c10cli.verify.inputs import Arguments, as_argument, place_arguments
 

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
-from c10cli.arrays.dtypes import DTYPES, RESERVED_NAMES, is_exact
 from c10cli.document.fields import Fields
 from c10cli.document.findings import Findings
 from c10cli.document.nodes import REFUSED, Node
 from c10cli.document.scalars import kind_name
 from c10cli.errors import Diagnostic
 from c10cli.manifest.declarations import CaseDecl, PlainValue, Tolerance
+from c10cli.schema.dtypes import DTYPES, RESERVED_NAMES, is_exact
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import OptionalType
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from inspect import Signature
 from typing import Final
 
-from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
-from c10cli.arrays.expression import Expression, evaluate, find_unknown_names, makes_array, parse_expression
+from c10cli.arrays.expression import evaluate
 from c10cli.dispatch.signature import (
     CREATOR_ADVICE,
     annotation_advice,
@@ -28,6 +27,8 @@ from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError
 from c10cli.manifest.cases import is_word
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
+from c10cli.schema.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
+from c10cli.schema.expression import Expression, find_unknown_names, makes_array, parse_expression
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 

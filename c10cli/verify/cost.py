@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from c10cli.arrays.expression import evaluate, parse_expression
+from c10cli.arrays.expression import evaluate
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.declarations import OperatorDecl
+from c10cli.schema.expression import parse_expression
 from c10cli.verify.inputs import Arguments, shapes_text
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.arrays.expression import evaluate, parse_expression
+from c10cli.arrays.expression import evaluate
 from c10cli.arrays.filling import hold
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.more_dtypes import numpy_dtype
@@ -23,6 +23,7 @@ from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Sp
 from c10cli.manifest.cases import is_quoted, is_word
 from c10cli.manifest.declarations import CaseDecl, KernelDecl, OperatorDecl
 from c10cli.schema import types as schema_types
+from c10cli.schema.expression import parse_expression
 from c10cli.schema.model import Argument
 
 Arguments = dict[str, Any]

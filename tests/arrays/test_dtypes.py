@@ -1,4 +1,4 @@
-from c10cli.arrays.dtypes import ARRAY_FUNCTIONS, DTYPES, RESERVED_NAMES, is_exact
+from c10cli.schema.dtypes import ARRAY_FUNCTIONS, DTYPES, RESERVED_NAMES, is_exact
 
 
 def test_integers_and_booleans_are_exact_and_nothing_else():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from c10cli.arrays import filling
-from c10cli.arrays.dtypes import DTYPES
 from c10cli.arrays.filling import array_functions, available_bytes
+from c10cli.schema.dtypes import DTYPES
 
 
 def make(name, *arguments, dtype="float32", seed=7, **keywords):
