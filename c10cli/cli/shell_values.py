@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.arrays.expression import evaluate
+from c10cli.arrays.evaluate import evaluate
 from c10cli.arrays.more_dtypes import restored
 from c10cli.arrays.tensor_types import is_tensor
 from c10cli.cli.operator_command import OperatorCall

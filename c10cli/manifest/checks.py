@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from inspect import Signature
 from typing import Final
 
-from c10cli.arrays.expression import evaluate
+from c10cli.arrays.evaluate import evaluate
 from c10cli.dispatch.signature import (
     CREATOR_ADVICE,
     annotation_advice,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from c10cli.arrays.expression import evaluate
+from c10cli.arrays.evaluate import evaluate
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.declarations import OperatorDecl

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.arrays.expression import evaluate
+from c10cli.arrays.evaluate import evaluate
 from c10cli.arrays.filling import hold
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.more_dtypes import numpy_dtype

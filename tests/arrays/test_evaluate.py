@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from c10cli.arrays.expression import evaluate
+from c10cli.arrays.evaluate import evaluate
 from c10cli.errors import ManifestError
 from c10cli.schema.dtypes import COST_FUNCTIONS
 from c10cli.schema.expression import find_unknown_names, makes_array, parse_expression
