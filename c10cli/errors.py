@@ -39,6 +39,7 @@ CODES: Final[Mapping[str, str]] = {
     "C10E208": "alias annotation inconsistent",
     "C10E209": "no tensor argument to dispatch on",
     "C10E210": "schema change breaks callers",
+    "C10E211": "domain or condition not understood",
     "C10E301": "operator defined twice",
     "C10E302": "kernel registered twice without `override`",
     "C10E303": "kernel for an operator without schema",

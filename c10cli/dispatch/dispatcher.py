@@ -7,7 +7,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from operator import methodcaller
@@ -24,6 +24,7 @@ from c10cli.dispatch.kernel import BoxedKernel, CacheCreator, KernelEntry, Kerne
 from c10cli.dispatch.names import select_name
 from c10cli.dispatch.operator import OperatorHandle, Unique
 from c10cli.errors import counted
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
 
@@ -85,20 +86,32 @@ class Dispatcher(Unique):
                 cls._singleton = cls()
             return cls._singleton
 
-    def register_schema(self, schema: FunctionSchema | str, *, site: str | None = None) -> OperatorHandle:
+    def register_schema(
+        self,
+        schema: FunctionSchema | str,
+        *,
+        domain: Domain | Mapping[str, object] | None = None,
+        site: str | None = None,
+    ) -> OperatorHandle:
         """A new operator with *schema*.
 
         Args:
+            domain: which arguments it takes, as a value or as the texts of a manifest.
             site: where this is said, ``file:line``; None: the caller's place.
 
         Raises:
-            SchemaError: *schema* is no schema, or nothing can be dispatched on it (C10E209).
+            SchemaError: *schema* is no schema, or nothing can be dispatched on it (C10E209);
+                C10E211, *domain* is not understood.
             TypeError: *schema* is neither a schema nor a text.
             RegistrationError: C10E301, there is such an operator.
         """
         if not isinstance(schema, FunctionSchema):
             schema = parse_schema(schema)
-        handle = OperatorHandle(schema, site or caller_site(), self)
+        if isinstance(domain, Mapping):
+            from c10cli.schema.domain_parser import parse_domain  # which many need not
+
+            domain = parse_domain(domain, schema)
+        handle = OperatorHandle(schema, site or caller_site(), self, domain)
         name = str(schema.name)
         with self.writing:
             existing = self._operators.get(name)

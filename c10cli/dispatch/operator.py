@@ -17,6 +17,7 @@ from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import ArgumentError, Diagnostic, StaleHandleError
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import FunctionSchema, OperatorName
 
 Self = TypeVar("Self")
@@ -66,9 +67,20 @@ class OperatorHandle(Unique):
     Args:
         site: where the schema was registered, ``file:line``.
         dispatcher: the `Dispatcher` that made it.
+        domain: which arguments it takes; None: nothing is said.
     """
 
-    __slots__ = ("__weakref__", "_globals", "call", "calling", "dispatcher", "name", "schema", "site")
+    __slots__ = (
+        "__weakref__",
+        "_globals",
+        "call",
+        "calling",
+        "dispatcher",
+        "domain",
+        "name",
+        "schema",
+        "site",
+    )
 
     call: Callable[..., Any]
     __signature__ = SchemaSays(lambda op: inspect.signature(op.call))
@@ -77,8 +89,10 @@ class OperatorHandle(Unique):
     # no other lock is taken meanwhile; reentrant for finalizers that register.
     publishing: ClassVar[threading.RLock] = threading.RLock()
 
-    def __init__(self, schema: FunctionSchema, site: str, dispatcher: Any) -> None:
-        self.schema, self.dispatcher = schema, dispatcher
+    def __init__(
+        self, schema: FunctionSchema, site: str, dispatcher: Any, domain: Domain | None = None
+    ) -> None:
+        self.schema, self.dispatcher, self.domain = schema, dispatcher, domain
         self.name: OperatorName = schema.name
         self.site = site
         self.calling = Calling(schema)

@@ -11,6 +11,7 @@ from c10cli.arrays.devices import Device, device_of
 from c10cli.document.nodes import Node
 from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import Diagnostic, Span
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import FunctionSchema, OperatorName
 
 PlainValue = bool | int | float | str | None
@@ -147,6 +148,7 @@ class OperatorDecl(Declared):
         node: the operator's entry; the first that extends it, where a dispatcher defines it.
         result_dtype: ``argument``: floating results have the dtype that all
             floating tensor arguments share; ``any``: they may have another.
+        domain: which arguments it takes, and what it returns; None: nothing is said.
         is_outside: whether a dispatcher defines it, and manifests only extend it.
     """
 
@@ -161,6 +163,7 @@ class OperatorDecl(Declared):
     waivers: tuple[Waiver, ...] = ()
     result_dtype: str = "argument"
     is_outside: bool = False
+    domain: Domain | None = None
 
     @property
     def span(self) -> Span:

@@ -20,12 +20,14 @@ from c10cli.errors import Diagnostic, ManifestError, SchemaError, near_names
 from c10cli.manifest.cases import read_cases, read_tolerance
 from c10cli.manifest.declarations import Cost, ExtensionDecl, KernelDecl, OperatorDecl
 from c10cli.manifest.waivers import read_waivers
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import Dialect, FunctionSchema, OperatorName
 from c10cli.schema.parser import parse_name, parse_schema
 
 DEFINITION_FIELDS = (
     "schema",
     "summary",
+    "domain",
     "kernels",
     "reference",
     "tolerance",
@@ -66,6 +68,7 @@ class OperatorReader:
         schema = self._schema(entry, owner)
         # Only what is there is read: most of thousands of operators have few of these.
         summary = (fields.line(entry, "summary", f"`summary` of {owner}") or "") if "summary" in entry else ""
+        domain = self._domain(entry, owner, schema) if "domain" in entry else None
         kernels = self._kernels(entry, owner) if "kernels" in entry else ()
         what = f"`reference` of {owner}"
         reference = self._entry_point(entry, "reference", what) if "reference" in entry else None
@@ -79,7 +82,9 @@ class OperatorReader:
             self.unread.add(owner.strip("`"))
             return None
         node = Node(self.document, entry)
-        return OperatorDecl(schema, node, summary, kernels, reference, tolerance, cost, cases, waivers, dtype)
+        return OperatorDecl(
+            schema, node, summary, kernels, reference, tolerance, cost, cases, waivers, dtype, domain=domain
+        )
 
     def read_extension(self, entry: dict[str, Any], index: int) -> ExtensionDecl | None:
         """The extension that *entry* is, *index* of the manifest's; None where it names no operator."""
@@ -142,6 +147,26 @@ class OperatorReader:
         if refusal is not None:
             self.fields.findings.append(replace(refusal, span=node.span("schema")))
         return schema if refusal is None else None
+
+    def _domain(self, entry: dict[str, Any], owner: str, schema: FunctionSchema | None) -> Domain | None:
+        table = self.fields.mapping(entry, "domain", f"`domain` of {owner}")
+        if table is None or schema is None:
+            return None
+        from c10cli.schema.domain_parser import read_domain  # which many manifests need not
+
+        domain, faults = read_domain({k: v for k, v in table.items() if v is not REFUSED}, schema)
+        node = Node(self.document, table)
+        for fault in faults:
+            key, item = fault.path
+            placed = (
+                node.placed(fault.finding, key)
+                if item is None
+                else node.child(key).placed(fault.finding, item)
+            )
+            self.fields.findings.append(
+                replace(placed, message=f"{placed.message}, in the domain of {owner}")
+            )
+        return domain
 
     def _kernels(self, entry: dict[str, Any], owner: str) -> tuple[KernelDecl, ...]:
         """The kernels of an entry, by dispatch key and then best first."""

@@ -215,7 +215,7 @@ def _handle(
         ManifestError: C10E303, it is not there, or no longer the one that the manifest was read for.
     """
     if not decl.is_outside:
-        return dispatcher.register_schema(decl.schema, site=str(decl.schema_span))
+        return dispatcher.register_schema(decl.schema, domain=decl.domain, site=str(decl.schema_span))
     op = known.get(decl.name)
     if op is None or op.schema != decl.schema:
         fact = f"the dispatcher has no operator `{decl.schema}`, which this entry extends"

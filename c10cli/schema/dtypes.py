@@ -1,4 +1,4 @@
-"""The words of a manifest: what it may name of arrays.  Reading one needs no more than the words."""
+"""The words for arrays: what a manifest and a domain may name of them.  Reading one needs no more."""
 
 from __future__ import annotations
 
@@ -32,6 +32,22 @@ DTYPES: Final[Mapping[str, int]] = {
     "complex128": 16,
     "float8_e4m3fn": 1,
     "float8_e5m2": 1,
+}
+
+_SIGNED: Final = ("int8", "int16", "int32", "int64")
+_UNSIGNED: Final = ("uint8", "uint16", "uint32", "uint64")
+_FLOATING: Final = ("float16", "bfloat16", "float32", "float64")
+_COMPLEX: Final = ("complex64", "complex128")
+# The words of a domain for several dtypes.
+DTYPE_CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "floating": _FLOATING,
+    "integer": (*_SIGNED, *_UNSIGNED),
+    "signed": _SIGNED,
+    "unsigned": _UNSIGNED,
+    "complex": _COMPLEX,
+    "boolean": ("bool",),
+    "number": (*_SIGNED, *_UNSIGNED, *_FLOATING, *_COMPLEX),
+    "any": tuple(DTYPES),
 }
 
 

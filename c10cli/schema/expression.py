@@ -69,17 +69,17 @@ def parse_expression(text: str) -> Expression:
     if len(text) > MAX_LENGTH:
         raise _fault(text, f"expression of {len(text):,} characters is longer than {MAX_LENGTH:,}")
     if not text.strip():
-        raise ManifestError(Diagnostic("C10E110", "expression is empty", _span(text, 0, len(text))))
+        raise ManifestError(Diagnostic("C10E110", "expression is empty", span_in(text, 0, len(text))))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a backslash in a string
             tree = ast.parse(_flat(text), mode="eval").body
     except SyntaxError as error:
         start = _margin(text) + max((error.offset or 1) - 1, 0)
-        message = f"`{_short(text)}` is not an expression: {error.msg}"
+        message = f"`{shortened(text)}` is not an expression: {error.msg}"
         blank = "write an ordinary blank" if "\u00a0" in text else ""
         raise ManifestError(
-            Diagnostic("C10E110", message, _span(text, start, start + 1), help=blank)
+            Diagnostic("C10E110", message, span_in(text, start, start + 1), help=blank)
         ) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise _fault(text, "expression is too deeply nested or has a null character") from error
@@ -119,8 +119,8 @@ def _node_fault(text: str, node: ast.expr) -> str | None:
         if not isinstance(node.func, ast.Name):
             return "only a function's plain name can be called"
         return "`**` is not part of an expression" if any(k.arg is None for k in node.keywords) else None
-    start, end = _place(text, node)
-    return f"`{_short(text[start:end])}` is not part of an expression"
+    start, end = place_in(text, node)
+    return f"`{shortened(text[start:end])}` is not part of an expression"
 
 
 def _names_in(tree: ast.expr) -> tuple[list[ast.Name], list[ast.Name]]:
@@ -334,8 +334,8 @@ def _unknown(text: str, node: ast.Name, kind: str, known: Collection[str]) -> Di
     shown = ", ".join(f"`{name}`" for name in sorted(known)) or "none"
     return Diagnostic(
         "C10E110",
-        f"unknown {kind} `{node.id}` in `{_short(text)}`",
-        _span(text, *_place(text, node)),
+        f"unknown {kind} `{node.id}` in `{shortened(text)}`",
+        span_in(text, *place_in(text, node)),
         notes=(f"{kind}s known here: {shown}",),
         help=did_you_mean(node.id, known),
     )
@@ -343,12 +343,12 @@ def _unknown(text: str, node: ast.Name, kind: str, known: Collection[str]) -> Di
 
 def _fault(text: str, message: str, node: ast.expr | None = None) -> ManifestError:
     """*message* about *node*, or about all of *text*."""
-    span = _span(text, *_place(text, node))
+    span = span_in(text, *place_in(text, node))
     todo = "give what the dtype can hold, or another dtype" if " cannot hold " in message else ""
-    return ManifestError(Diagnostic("C10E110", f"{message}, in `{_short(text)}`", span, help=todo))
+    return ManifestError(Diagnostic("C10E110", f"{message}, in `{shortened(text)}`", span, help=todo))
 
 
-def _place(text: str, node: ast.expr | None) -> tuple[int, int]:
+def place_in(text: str, node: ast.expr | None) -> tuple[int, int]:
     """Where *node* starts and ends in *text*, or where that does, without its margins."""
     margin, line = _margin(text), _flat(text)
     if node is None:
@@ -358,7 +358,7 @@ def _place(text: str, node: ast.expr | None) -> tuple[int, int]:
     return margin + len(start.decode("utf-8", "replace")), margin + len(end.decode("utf-8", "replace"))
 
 
-def _span(text: str, start: int, end: int) -> Span:
+def span_in(text: str, start: int, end: int) -> Span:
     """The place of the characters from *start* to *end*, on the line where they start."""
     before = text.rfind("\n", 0, start) + 1
     line = text[before:].partition("\n")[0]
@@ -376,6 +376,7 @@ def _margin(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """*text* on one line, its end left out where it is long."""
     flat = " ".join(text.split())
     return flat if len(flat) <= 60 else f"{flat[:57]}..."

@@ -1,0 +1,397 @@
+"""Which arguments an operator takes, and what it returns for them, as frozen values that print as the text.
+
+Note [Binding]: the axes of the tensors of a call give the dims their sizes, by
+their first use; every further use is compared.  What is written as an expression is computed
+when all dims are known, and compared as well.  What only a tensor that is None
+or an empty list would give stays unknown, and conditions on it hold.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from c10cli.describe import describe, dtype_name
+from c10cli.errors import ArgumentError, Diagnostic, ManifestError
+from c10cli.schema.domain_functions import FUNCTIONS
+from c10cli.schema.dtypes import CONSTANTS, DTYPE_CLASSES, DTYPES, WORDS
+from c10cli.schema.expression import Evaluation, Expression
+from c10cli.schema.model import FunctionSchema
+from c10cli.schema.types import is_tensor_list
+
+# The names that mean something in every domain.
+DOMAIN_WORDS: Final[Mapping[str, object]] = {
+    **CONSTANTS,
+    **WORDS,
+    **{dtype: dtype for dtype in DTYPES},
+    **{name: dtypes for name, dtypes in DTYPE_CLASSES.items() if name not in DTYPES},
+}
+# Says why a condition does not hold for all elements of a tensor, given the names it may use; or nothing.
+Judge = Callable[[Expression, Any, Mapping[str, object]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One of the dims of a tensor: a name, a number, an expression; starred, any number of axes.
+
+    Args:
+        name: the dim that it gives a size to; empty where its size is computed.
+        broadcasts: whether the tensor may have 1 for it, or, starred, fewer axes (``#``).
+    """
+
+    expression: Expression
+    name: str = ""
+    starred: bool = False
+    broadcasts: bool = False
+
+    def __str__(self) -> str:
+        return f"{'#' * self.broadcasts}{'*' * self.starred}{self.expression.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDomain:
+    """What one argument or return may be.
+
+    Args:
+        dtypes: the dtypes, classes or dtype variable of a tensor, of a return one expression;
+            empty for what is no tensor.
+        axes: of its shape; None: it may have any.
+        each: whether it is a list of such tensors.
+        condition: holds for the value, or all elements of a tensor, ``_``.
+    """
+
+    dtypes: tuple[Expression, ...] = ()
+    axes: tuple[Axis, ...] | None = None
+    each: bool = False
+    condition: Expression | None = None
+
+    @property
+    def of_elements(self) -> bool:
+        """Whether the condition is one of the elements of a tensor."""
+        return bool(self.dtypes) and self.condition is not None
+
+    def __str__(self) -> str:
+        shape = "" if self.axes is None else f"[{', '.join(map(str, self.axes))}]"
+        if self.each:
+            shape = f"{shape or '[...]'} each"
+        blank = " " if len(self.dtypes) > 1 and shape else ""
+        tensor = f"{' | '.join(dtype.text for dtype in self.dtypes)}{blank}{shape}"
+        return ", ".join([part for part in (tensor, self.condition and self.condition.text) if part])
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Which arguments an operator takes, and what it returns.
+
+    Args:
+        variables: the dtype variables, and the words for what each may be.
+        arguments: by name; one that is not there may be anything its type allows.
+        where: conditions between arguments.
+        returns: one for each return; empty where nothing is said of them.
+    """
+
+    schema: FunctionSchema = field(repr=False)
+    variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    arguments: Mapping[str, ValueDomain] = field(default_factory=dict)
+    where: tuple[Expression, ...] = ()
+    returns: tuple[ValueDomain, ...] = ()
+
+    def as_entry(self) -> dict[str, str | list[str]]:
+        """The domain as a manifest has it."""
+        entry: dict[str, str | list[str]] = {
+            name: " | ".join(words) for name, words in self.variables.items()
+        }
+        for name, argument in self.arguments.items():
+            entry[f"{name}_" if name in ("where", "returns") else name] = str(argument)
+        if self.where:
+            entry["where"] = [condition.text for condition in self.where]
+        if self.returns:
+            returns = [str(value) for value in self.returns]
+            entry["returns"] = returns if len(returns) > 1 else returns[0]
+        return entry
+
+    def dtypes_of(self, value: ValueDomain) -> tuple[str, ...]:
+        """The dtypes that the tensor *value*, of an argument, may have, whatever others have."""
+        words = [word for d in value.dtypes for word in self.variables.get(d.text, (d.text,))]
+        return tuple(dict.fromkeys(name for word in words for name in DTYPE_CLASSES.get(word, (word,))))
+
+    def bind(
+        self, values: Mapping[str, object], *, judge: Judge | None = None, checked: bool = True
+    ) -> Bindings:
+        """What the dims and dtype variables are for the *values* of all arguments.
+
+        Args:
+            judge: None: conditions on elements are left out.
+            checked: whether values outside of the domain are refused; else the first use tells.
+
+        Raises:
+            ArgumentError: C10E405, a value is outside; with the condition and the values.
+        """
+        binding = _Binding(Bindings(self, dict(values)), judge, checked)
+        binding.bind()
+        return binding.bindings
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """The values of a call, and what they give to the dims and dtype variables of its domain.
+
+    Args:
+        values: of the arguments.
+        dims: sizes, of starred names tuples of them.
+        dtypes: of the dtype variables.
+        origins: the argument that gave each dim and variable.
+    """
+
+    domain: Domain
+    values: dict[str, object]
+    dims: dict[str, Any] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def knows(self, expression: Expression) -> bool:
+        """Whether all names of *expression* have values."""
+        known = (DOMAIN_WORDS, self.dims, self.dtypes, self.values, ("_",))
+        return all(any(name in names for names in known) for name in expression.names)
+
+    def evaluate(self, expression: Expression, **more: object) -> Any:
+        """The value of *expression*.
+
+        Raises:
+            ManifestError: C10E110, it cannot be computed for these values.
+        """
+        names = {**DOMAIN_WORDS, **self.values, **self.dims, **self.dtypes, **more}
+        return Evaluation(expression.text, names, FUNCTIONS).value(expression.tree)
+
+    def why_false(self, condition: Expression, **more: object) -> str:
+        """Why *condition* does not hold, as in ``d <= 8 is false: d is 9, from q float16[9]``; or empty."""
+        if not self.knows(condition):
+            return ""
+        try:
+            for part in conjuncts(condition.tree):
+                piece = Expression(ast.unparse(part), frozenset(_names_of(part)), part)
+                if not self.evaluate(piece, **more):
+                    return f"`{piece.text}` is false{self._told(piece, more)}"
+        except ManifestError as error:
+            return f"{error.diagnostics[0].message}{self._told(condition, more)}"
+        return ""
+
+    def _told(self, expression: Expression, more: Mapping[str, object]) -> str:
+        told = [self.told(name, more) for name in sorted(expression.names - DOMAIN_WORDS.keys())]
+        return f": {', '.join(told)}" if told else ""
+
+    def told(self, name: str, more: Mapping[str, object] | None = None) -> str:
+        """*name* with its value, and the argument that it comes from."""
+        if name in self.origins:
+            value = self.dims[name] if name in self.dims else self.dtypes[name]
+            origin = self.origins[name]
+            shown = list(value) if isinstance(value, tuple) else value
+            return f"{name} is {shown}, from {origin} {_described(self.values[origin])}"
+        value = (more or {}).get(name, self.values.get(name))
+        return f"{'it' if name == '_' else name} is {_described(value)}"
+
+    def expected_return(self, index: int) -> tuple[str, tuple[Any, ...] | None]:
+        """Dtype and shape of return *index*; empty and None where the domain leaves them open.
+
+        Raises:
+            ManifestError: C10E110, they cannot be computed for these values.
+        """
+        value = self.domain.returns[index]
+        (dtype,) = value.dtypes
+        known = dtype.text != "any" and self.knows(dtype)
+        is_shaped = value.axes is not None and all(self.knows(axis.expression) for axis in value.axes)
+        shape = tuple(self._sizes(value.axes or ())) if is_shaped else None
+        return self.evaluate(dtype) if known else "", shape
+
+    def _sizes(self, axes: Sequence[Axis]) -> Iterator[Any]:
+        for axis in axes:
+            size = self.evaluate(axis.expression)
+            yield from size if axis.starred else (size,)
+
+    def return_fault(self, index: int, result: Any) -> str:
+        """How *result*, for return *index*, is other than the domain says; empty where it is not."""
+        try:
+            dtype, shape = self.expected_return(index)
+        except ManifestError as error:
+            return error.diagnostics[0].message
+        for tensor in result if isinstance(result, list | tuple) else (result,):
+            if not hasattr(tensor, "shape"):
+                continue
+            if shape is not None and tuple(tensor.shape) != shape:
+                return f"it is {describe(tensor)} where the domain says shape {list(shape)}"
+            if dtype and dtype_name(tensor.dtype) != dtype:
+                return f"it is {describe(tensor)} where the domain says {dtype}"
+        return ""
+
+
+def _described(value: object) -> str:
+    is_plain = isinstance(value, bool | int | float | str | type(None))
+    if isinstance(value, list | tuple) and all(isinstance(item, int) for item in value):
+        return str(list(value))
+    return repr(value)[:60] if is_plain else describe(value)
+
+
+def conjuncts(tree: ast.expr) -> Iterator[ast.expr]:
+    """The conditions that ``and`` joins in *tree*."""
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        for value in tree.values:
+            yield from conjuncts(value)
+    else:
+        yield tree
+
+
+def _names_of(tree: ast.expr) -> Iterator[str]:
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
+
+
+class _Outside(Exception):
+    """Why a value is outside of its domain."""
+
+
+class _Binding:
+    """One binding under way; see Note [Binding]."""
+
+    def __init__(self, bindings: Bindings, judge: Judge | None, checked: bool) -> None:
+        self.bindings, self.judge, self.checked = bindings, judge, checked
+        # What is to be seen when the names have sizes: the argument, its axis, the sizes there.
+        self.broadcasting: list[tuple[str, Axis, tuple[Any, ...]]] = []
+        self.computed: list[tuple[str, Axis, tuple[Any, ...]]] = []
+
+    def bind(self) -> None:
+        domain = self.bindings.domain
+        for name, argument in domain.arguments.items():
+            for tensor in self._tensors(name) if argument.dtypes else ():
+                self._within(name, self._bind_tensor, name, argument, tensor)
+        given = set(self.bindings.dims)
+        for name, axis, sizes in self.broadcasting:
+            self._within(name, self._broadcast, name, axis, sizes, axis.name in given)
+        if not self.checked:
+            return
+        for name, axis, sizes in self.computed:
+            self._within(name, self._compare, axis, sizes)
+        for name, argument in domain.arguments.items():
+            if argument.condition is not None:
+                self._within(name, self._check_condition, name, argument)
+        for condition in domain.where:
+            why = self.bindings.why_false(condition)
+            if why:
+                raise self._error("", why)
+
+    def _tensors(self, name: str) -> Sequence[Any]:
+        value = self.bindings.values.get(name)
+        listed = is_tensor_list(next(a.type for a in self.bindings.domain.schema.arguments if a.name == name))
+        tensors = value if listed and isinstance(value, list | tuple) else (value,)
+        return [tensor for tensor in tensors if hasattr(tensor, "shape")]
+
+    def _within(self, name: str, step: Callable[..., None], *arguments: Any) -> None:
+        try:
+            step(*arguments)
+        except (_Outside, ManifestError) as error:
+            if not self.checked:
+                return
+            why = error.diagnostics[0].message if isinstance(error, ManifestError) else str(error)
+            raise self._error(name, why) from None
+
+    def _error(self, name: str, why: str) -> ArgumentError:
+        domain, values = self.bindings.domain, self.bindings.values
+        operator = domain.schema.name
+        if not name:
+            fact = f"the arguments of `{operator}` are outside its domain: {why}"
+            return ArgumentError(Diagnostic("C10E405", fact, help=_TODO), operator=str(operator))
+        fact = (
+            f"argument `{name}` of `{operator}`, {_described(values.get(name))}, is outside its domain: {why}"
+        )
+        note = f"the domain of `{name}` is `{domain.arguments[name]}`"
+        finding = Diagnostic("C10E405", fact, notes=(note,), help=_TODO)
+        return ArgumentError(finding, operator=str(operator), argument=name)
+
+    def _bind_tensor(self, name: str, argument: ValueDomain, tensor: Any) -> None:
+        self._bind_dtype(name, argument, dtype_name(tensor.dtype))
+        if argument.axes is not None:
+            self._bind_shape(name, argument.axes, tuple(tensor.shape))
+
+    def _bind_dtype(self, name: str, argument: ValueDomain, dtype: str) -> None:
+        bindings = self.bindings
+        words = [d.text for d in argument.dtypes]
+        allowed = bindings.domain.dtypes_of(argument)
+        if self.checked and words != ["any"] and dtype not in allowed:
+            raise _Outside(f"its dtype is none of {', '.join(allowed)}")
+        variable = words[0] if words[0] in bindings.domain.variables else ""
+        if variable and bindings.dtypes.setdefault(variable, dtype) != dtype and self.checked:
+            raise _Outside(bindings.told(variable))
+        if variable:
+            bindings.origins.setdefault(variable, name)
+
+    def _bind_shape(self, name: str, axes: Sequence[Axis], shape: tuple[Any, ...]) -> None:
+        star = next((at for at, axis in enumerate(axes) if axis.starred), None)
+        fewest = len(axes) - (star is not None)
+        if len(shape) < fewest or (star is None and len(shape) > fewest):
+            raise _Outside(f"it has {len(shape)} axes, not {fewest}{' or more' * (star is not None)}")
+        after = len(axes) - star - 1 if star is not None else 0
+        for at, axis in enumerate(axes):
+            if star is not None and at == star:
+                self._bind_axis(name, axis, shape[at : len(shape) - after])
+            else:
+                place = at if star is None or at < star else at - len(axes)
+                self._bind_axis(name, axis, (shape[place],))
+
+    def _bind_axis(self, name: str, axis: Axis, sizes: tuple[Any, ...]) -> None:
+        bindings = self.bindings
+        if not axis.name:
+            self.computed.append((name, axis, sizes))
+        elif axis.broadcasts:
+            self.broadcasting.append((name, axis, sizes))
+        else:
+            size = sizes if axis.starred else sizes[0]
+            if axis.name not in bindings.dims:
+                bindings.dims[axis.name], bindings.origins[axis.name] = size, name
+            elif self.checked and bindings.dims[axis.name] != size:
+                shown = list(size) if isinstance(size, tuple) else size
+                raise _Outside(f"`{axis}` is {shown} here, and {bindings.told(axis.name)}")
+
+    def _broadcast(self, argument: str, axis: Axis, sizes: tuple[Any, ...], is_given: bool) -> None:
+        """Let *sizes* broadcast to those of *axis*, which other axes gave, or to one another."""
+        bindings, name = self.bindings, axis.name
+        known = bindings.dims.get(name, ())
+        wide = known if isinstance(known, tuple) else (known,)
+        bindings.origins.setdefault(name, argument)
+        try:
+            both = FUNCTIONS["broadcast"](wide, sizes)
+        except ValueError as error:
+            raise _Outside(f"{error}: {bindings.told(name)}") from None
+        if is_given and both != wide:
+            raise _Outside(f"`{axis}` is {list(sizes)} here, which does not broadcast: {bindings.told(name)}")
+        bindings.dims[name] = both if axis.starred else both[0]
+
+    def _compare(self, axis: Axis, sizes: tuple[Any, ...]) -> None:
+        if not self.bindings.knows(axis.expression):
+            return
+        expected = self.bindings.evaluate(axis.expression)
+        expected = tuple(expected) if axis.starred else (expected,)
+        if (FUNCTIONS["broadcast"](expected, sizes) if axis.broadcasts else sizes) != expected:
+            names = sorted(axis.expression.names - DOMAIN_WORDS.keys())
+            told = ", ".join(map(self.bindings.told, names))
+            shown = [list(size) if axis.starred else size[0] for size in (expected, sizes)]
+            raise _Outside(f"`{axis}` is {shown[0]}, not {shown[1]}{f': {told}' if told else ''}")
+
+    def _check_condition(self, name: str, argument: ValueDomain) -> None:
+        condition, bindings = argument.condition, self.bindings
+        assert condition is not None
+        if not argument.of_elements:
+            value = bindings.values.get(name)
+            why = "" if value is None else bindings.why_false(condition, _=value)
+            if why:
+                raise _Outside(why)
+            return
+        for tensor in self._tensors(name) if self.judge is not None and bindings.knows(condition) else ():
+            names = {**DOMAIN_WORDS, **bindings.values, **bindings.dims, **bindings.dtypes}
+            why = self.judge(condition, tensor, names)  # type: ignore[misc]
+            if why:
+                told = [bindings.told(n) for n in sorted(condition.names - DOMAIN_WORDS.keys() - {"_"})]
+                raise _Outside(", ".join([why, *told]))
+
+
+_TODO: Final = "give arguments inside the domain, or widen the domain"
