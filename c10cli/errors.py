@@ -15,7 +15,7 @@ from typing import Any, Final
 
 # The only list of codes.  First digit = area: 1 manifest, 2 schema, 3 and 4
 # dispatch, 5 the call boundary, 6 bench, 7 report.  Codes are never reused:
-# C10E407, C10E503 and C10E605 are retired, without ever having been given.
+# C10E407 and C10E605 are retired, without ever having been given.
 CODES: Final[Mapping[str, str]] = {
     "C10E101": "manifest missing, unreadable or changed meanwhile",
     "C10E102": "not YAML",
@@ -63,6 +63,7 @@ CODES: Final[Mapping[str, str]] = {
     "C10E412": "variant unknown",
     "C10E501": "kernel raised",
     "C10E502": "wrong number or type of returns",
+    "C10E503": "result other than the domain says",
     "C10E504": "result differs from the reference",
     "C10E505": "argument changed though not mutable",
     "C10E506": "result aliases an argument unannounced",

@@ -23,7 +23,7 @@ from c10cli.errors import (
 PACKAGE = Path(c10cli.__file__).parent
 
 # A code is never given to another condition.
-RETIRED = {"C10E407", "C10E503", "C10E605"}
+RETIRED = {"C10E407", "C10E605"}
 
 SPAN = Span("registry.yaml", 3, 5, 9, "    text")
 FULL = Diagnostic("C10E204", "unknown type `Tensr`", SPAN, "a place", "not a type", ("n1", "n2"), "do this")

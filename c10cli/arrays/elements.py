@@ -10,7 +10,7 @@ import numpy as np
 
 from c10cli.arrays.placement import to_numpy
 from c10cli.describe import describe, dtype_name
-from c10cli.errors import ManifestError
+from c10cli.errors import ArgumentError, ManifestError
 from c10cli.schema.domain import conjuncts
 from c10cli.schema.domain_functions import FUNCTIONS
 from c10cli.schema.expression import Evaluation, Expression, is_number
@@ -22,7 +22,10 @@ def judge_elements(condition: Expression, tensor: Any, names: Mapping[str, objec
     Args:
         names: what else it is about.
     """
-    array = to_numpy(tensor)
+    try:
+        array = to_numpy(tensor)
+    except ArgumentError:  # of a trace, or one without contents: it has no elements to judge
+        return ""
     known = {**names, "_": _widened(array)}
     functions = {**FUNCTIONS, **_functions(dtype_name(array.dtype))}
     for part in conjuncts(condition.tree):

@@ -109,7 +109,7 @@ def _outcome(call: OperatorCall, arguments: dict[str, Any], save: Path | None, *
         # A kernel that prints must not spoil what the command prints.
         with stdout_to_stderr():
             kernel = _kernel(call, placed)
-            returns = call_checked(schema, kernel.name, kernel, placed)
+            returns = call_checked(schema, kernel.name, kernel, placed, call.linked.decl.domain)
     except C10Error as error:
         error.facts["traceback"] = _traceback_of(error)
         raise

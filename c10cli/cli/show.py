@@ -38,6 +38,7 @@ def _lines(linked: LinkedOperator) -> list[str]:
         lines.append(f"  {argument}" + (f"  ({', '.join(notes)})" if notes else ""))
     lines += ["", "Returns"]
     lines += [f"  {returned}" for returned in decl.schema.returns] or ["  nothing"]
+    lines += ["", "Domain", *_domain_lines(decl)] if decl.domain else []
     deciding = ", then ".join(f"`{a.name}`" for a in linked.handle.calling.dispatch_arguments())
     lines += ["", f"Dispatch table (the key comes from {deciding})"]
     for key, variants in linked.variants.items():
@@ -56,6 +57,15 @@ def _lines(linked: LinkedOperator) -> list[str]:
     lines += ["", "Cases"]
     lines += [f"  {_case_line(case)}" for case in decl.cases] or ["  none"]
     return lines
+
+
+def _domain_lines(decl: OperatorDecl) -> list[str]:
+    entry = decl.domain.as_entry() if decl.domain else {}
+    width = max(map(len, entry), default=0)
+    texts = [
+        (key, text) for key, value in entry.items() for text in ([value] if isinstance(value, str) else value)
+    ]
+    return [f"  {key:{width}}  {text}" for key, text in texts]
 
 
 def variant_dict(variant: Variant) -> dict[str, Any]:
@@ -136,6 +146,7 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
             for a in decl.schema.arguments
         ],
         "returns": [{"name": r.name, "type": str(r.type)} for r in decl.schema.returns],
+        "domain": decl.domain.as_entry() if decl.domain else None,
         "dispatch_arguments": [a.name for a in linked.handle.calling.dispatch_arguments()],
         "table": [
             {

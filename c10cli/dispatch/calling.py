@@ -23,6 +23,7 @@ from c10cli.errors import (
 )
 from c10cli.schema import types as schema_types
 from c10cli.schema.convert import is_sequence
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import Argument, FunctionSchema
 
 E = TypeVar("E", bound=C10Error)
@@ -107,18 +108,21 @@ def check_can_dispatch(schema: FunctionSchema) -> Diagnostic | None:
 
 
 class Calling:
-    """How one operator is called, unboxed and boxed; knows the schema, not the kernels.
+    """How one operator is called, unboxed and boxed; knows schema and domain, not the kernels.
+
+    Args:
+        domain: which arguments it takes; None: nothing is said.
 
     Raises:
         SchemaError: C10E209, the schema has no tensor argument, or no fixed
             number of arguments and returns.
     """
 
-    def __init__(self, schema: FunctionSchema) -> None:
+    def __init__(self, schema: FunctionSchema, domain: Domain | None = None) -> None:
         fault = check_can_dispatch(schema)
         if fault is not None:
             raise SchemaError(fault, operator=str(schema.name))
-        self.schema = schema
+        self.schema, self.domain = schema, domain
         self._dispatch = dispatch_arguments(schema)
         first = self.dispatch_arguments()[0]
         self._plain = schema_types.is_tensor(first.type)

@@ -18,6 +18,7 @@ from c10cli.dispatch.generated import Function
 from c10cli.dispatch.signature import PYTHON_TYPES
 from c10cli.errors import ArgumentError, Diagnostic, KernelError
 from c10cli.schema import types as schema_types
+from c10cli.schema.domain import Bindings, Domain
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
 from c10cli.schema.types import Type
 
@@ -27,7 +28,12 @@ _MOST_NOTES = 8
 
 
 def call_checked(
-    schema: FunctionSchema, kernel: str, function: Function, values: Sequence[Any], place: str = ""
+    schema: FunctionSchema,
+    kernel: str,
+    function: Function,
+    values: Sequence[Any],
+    place: str = "",
+    domain: Domain | None = None,
 ) -> tuple[Any, ...]:
     """The returns of *function* for *values*, always as a tuple, after all checks.
 
@@ -38,21 +44,43 @@ def call_checked(
         function: in schema form.
         values: of all arguments, in schema order.
         place: where the kernel is defined, for messages.
+        domain: which arguments the operator takes, and what it returns.
 
     Raises:
-        ArgumentError: C10E406, the tensors are on different keys.
-        KernelError: C10E502, returns that the schema does not have; C10E505,
-            an argument changed; C10E506, a result shares memory with an
-            argument without saying so.
+        ArgumentError: C10E405, an argument is outside the domain; C10E406, the
+            tensors are on different keys.
+        KernelError: C10E502, returns that the schema does not have; C10E503,
+            that the domain does not have; C10E505, an argument changed;
+            C10E506, a result shares memory with an argument without saying so.
+    """
+    bindings = check_arguments(schema, domain, values)
+    return call_watched(schema, kernel, function, values, place, bindings)
+
+
+def check_arguments(schema: FunctionSchema, domain: Domain | None, values: Sequence[Any]) -> Bindings | None:
+    """Refuse *values*, of all arguments, that no kernel takes; what they give to the names of *domain*.
+
+    Raises:
+        ArgumentError: C10E405, C10E406.
     """
     check_keys(schema, values)
-    return call_watched(schema, kernel, function, values, place)
+    if domain is None:
+        return None
+    from c10cli.arrays.elements import judge_elements  # which imports NumPy
+
+    names = [argument.name for argument in schema.arguments]
+    return domain.bind(dict(zip(names, values, strict=True)), judge=judge_elements)
 
 
 def call_watched(
-    schema: FunctionSchema, kernel: str, function: Function, values: Sequence[Any], place: str
+    schema: FunctionSchema,
+    kernel: str,
+    function: Function,
+    values: Sequence[Any],
+    place: str,
+    bindings: Bindings | None,
 ) -> tuple[Any, ...]:
-    """The same for *values* whose keys have been checked."""
+    """The same for *values* that have been checked."""
     before = _contents(schema, values)
     try:
         split = len(schema.positional)
@@ -63,6 +91,7 @@ def call_watched(
         raise
     try:
         returns = check_returns(schema, kernel, result)
+        _check_promised(schema, kernel, returns, bindings)
         _check_unchanged(schema, kernel, values, before)
         _check_apart(schema, kernel, values, returns)
     except KernelError as error:
@@ -71,12 +100,14 @@ def call_watched(
     return returns
 
 
-def checked_function(schema: FunctionSchema, kernel: str, function: Function, place: str) -> Function:
+def checked_function(
+    schema: FunctionSchema, domain: Domain | None, kernel: str, function: Function, place: str
+) -> Function:
     """*function*, in schema form, with the signature of *schema*, and every call checked."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         values = list(schema.bind(args, kwargs, is_tensor=is_tensor).values())
-        return as_declared(call_checked(schema, kernel, function, values, place))
+        return as_declared(call_checked(schema, kernel, function, values, place, domain))
 
     return call
 
@@ -242,6 +273,18 @@ def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any
             fact = f"gave {came} for return {index}{name}, declared {declared.type}"
             raise wrong_return(schema, kernel, fact, todo)
     return values
+
+
+def _check_promised(
+    schema: FunctionSchema, kernel: str, returns: Sequence[Any], bindings: Bindings | None
+) -> None:
+    """Refuse returns of another shape or dtype than the domain says."""
+    for index, value in enumerate(returns if bindings and bindings.domain.returns else ()):
+        fault = bindings.return_fault(index, value)  # type: ignore[union-attr]
+        if fault:
+            what = f"return `{schema.returns[index].name or index}` of kernel `{kernel}` of `{schema.name}`"
+            todo = "return what the domain says, or correct `returns`"
+            raise kernel_error(schema, kernel, "C10E503", f"{what} breaks its domain: {fault}", todo)
 
 
 def _fits(declared: Type, value: Any) -> bool:

@@ -284,7 +284,7 @@ class OpKernel:
         self._unboxed: Function | None = None
         if checked:
             self._caller = self._unboxed = checked_function(
-                calling.schema, bound.name, self._caller, bound.place
+                calling.schema, calling.domain, bound.name, self._caller, bound.place
             )
         self.dispatch_key = dispatch_key
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar, cast
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.tensor_types import is_tensor
 from c10cli.dispatch.calling import Calling, Stack
-from c10cli.dispatch.checked import as_declared, call_watched, check_keys
+from c10cli.dispatch.checked import as_declared, call_watched, check_arguments
 from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.kernel import OpKernel
@@ -70,17 +70,7 @@ class OperatorHandle(Unique):
         domain: which arguments it takes; None: nothing is said.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_globals",
-        "call",
-        "calling",
-        "dispatcher",
-        "domain",
-        "name",
-        "schema",
-        "site",
-    )
+    __slots__ = ("__weakref__", "_globals", "call", "calling", "dispatcher", "name", "schema", "site")
 
     call: Callable[..., Any]
     __signature__ = SchemaSays(lambda op: inspect.signature(op.call))
@@ -92,10 +82,10 @@ class OperatorHandle(Unique):
     def __init__(
         self, schema: FunctionSchema, site: str, dispatcher: Any, domain: Domain | None = None
     ) -> None:
-        self.schema, self.dispatcher, self.domain = schema, dispatcher, domain
+        self.schema, self.dispatcher = schema, dispatcher
         self.name: OperatorName = schema.name
         self.site = site
-        self.calling = Calling(schema)
+        self.calling = Calling(schema, domain)
         table = DispatchTable(self.calling, {})
         self.call = self.calling.generate(table.tables[0], self._slow_call)
         self._globals = cast(FunctionType, self.call).__globals__
@@ -112,10 +102,11 @@ class OperatorHandle(Unique):
         def call(*args: Any, **kwargs: Any) -> Any:
             table = self.table()  # staleness explains more than a missing argument
             values = list(self.schema.bind(args, kwargs, is_tensor=is_tensor).values())
-            check_keys(self.schema, values)
+            bindings = check_arguments(self.schema, self.domain, values)
             entry = table.entry_for(self.calling.key_tensor_of(values))
             kernel, function = entry.bound(self.schema), table.function_of(entry)
-            return as_declared(call_watched(self.schema, kernel.name, function, values, kernel.place))
+            returns = call_watched(self.schema, kernel.name, function, values, kernel.place, bindings)
+            return as_declared(returns)
 
         functools.update_wrapper(call, plain)
         vars(call)["__signature__"] = inspect.signature(plain)
@@ -170,6 +161,11 @@ class OperatorHandle(Unique):
         if entry is None:
             raise table.no_kernel(key, f"lookup of {self.name}")
         return OpKernel(self.calling, key, entry.bound(self.schema), self.dispatcher.checked)
+
+    @property
+    def domain(self) -> Domain | None:
+        """Which arguments the operator takes; None where nothing is said."""
+        return self.calling.domain
 
     def keys(self) -> tuple[DispatchKey, ...]:
         """The dispatch keys with a kernel, by number."""

@@ -120,8 +120,9 @@ class _Checks:
 
     def cost(self) -> None:
         """The expressions of what a call moves and does."""
+        cost, domain = self.operator.cost, self.operator.domain
         names = [argument.name for argument in self.operator.schema.arguments]
-        cost = self.operator.cost
+        names += [axis.name for _, axis in domain.named_axes()] + [*domain.variables] if domain else []
         for key, text in (("bytes", cost.bytes), ("flops", cost.flops)):
             if text is not None:
                 self._expression(text, self.operator.node.child("cost"), key, names, COST_FUNCTIONS)

@@ -146,8 +146,6 @@ class OperatorDecl(Declared):
 
     Args:
         node: the operator's entry; the first that extends it, where a dispatcher defines it.
-        result_dtype: ``argument``: floating results have the dtype that all
-            floating tensor arguments share; ``any``: they may have another.
         domain: which arguments it takes, and what it returns; None: nothing is said.
         is_outside: whether a dispatcher defines it, and manifests only extend it.
     """
@@ -161,7 +159,6 @@ class OperatorDecl(Declared):
     cost: Cost = Cost()
     cases: tuple[CaseDecl, ...] = ()
     waivers: tuple[Waiver, ...] = ()
-    result_dtype: str = "argument"
     is_outside: bool = False
     domain: Domain | None = None
 

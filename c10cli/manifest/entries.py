@@ -31,7 +31,6 @@ DEFINITION_FIELDS = (
     "kernels",
     "reference",
     "tolerance",
-    "result_dtype",
     "cost",
     "cases",
     "waive",
@@ -40,7 +39,10 @@ EXTENSION_FIELDS = ("operator", "kernels", "cases", "override")
 OPERATOR_FIELDS = (*DEFINITION_FIELDS, "operator", "override")
 KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays")
 COST_FIELDS = ("bytes", "flops")
-RESULT_DTYPES = ("argument", "any")
+# Fields that manifests had, and what to write instead.
+_REPLACED = {
+    "result_dtype": "leave `argument` out; for `any` write `domain: {returns: any}`, of several a list"
+}
 DIALECTS = ("strict", "torch")
 _NO_COST = Cost()
 
@@ -64,7 +66,11 @@ class OperatorReader:
     def read(self, entry: dict[str, Any], index: int) -> OperatorDecl | None:
         """The operator that *entry* defines, *index* of the manifest's; None where its schema has a fault."""
         fields, owner = self.fields, _owner(entry, index)
-        fields.check_names(entry, owner, DEFINITION_FIELDS, ("schema",))
+        gone = _REPLACED.keys() & entry.keys()
+        for name in gone:
+            span = fields.document.span(entry, name, "key")
+            fields.report("C10E104", f"field `{name}` of {owner} is gone", span, help=_REPLACED[name])
+        fields.check_names(entry, owner, (*DEFINITION_FIELDS, *gone), ("schema",))
         schema = self._schema(entry, owner)
         # Only what is there is read: most of thousands of operators have few of these.
         summary = (fields.line(entry, "summary", f"`summary` of {owner}") or "") if "summary" in entry else ""
@@ -76,14 +82,12 @@ class OperatorReader:
         cost = self._cost(entry, owner) if "cost" in entry else _NO_COST
         cases = read_cases(fields, entry, owner, schema) if "cases" in entry else ()
         waivers = read_waivers(fields, entry, owner) if "waive" in entry else ()
-        what = f"`result_dtype` of {owner}"
-        dtype = _choice(fields, entry, "result_dtype", what, RESULT_DTYPES) or RESULT_DTYPES[0]
         if schema is None:
             self.unread.add(owner.strip("`"))
             return None
         node = Node(self.document, entry)
         return OperatorDecl(
-            schema, node, summary, kernels, reference, tolerance, cost, cases, waivers, dtype, domain=domain
+            schema, node, summary, kernels, reference, tolerance, cost, cases, waivers, domain=domain
         )
 
     def read_extension(self, entry: dict[str, Any], index: int) -> ExtensionDecl | None:

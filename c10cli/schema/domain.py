@@ -9,7 +9,7 @@ or an empty list would give stays unknown, and conditions on it hold.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -117,6 +117,11 @@ class Domain:
         words = [word for d in value.dtypes for word in self.variables.get(d.text, (d.text,))]
         return tuple(dict.fromkeys(name for word in words for name in DTYPE_CLASSES.get(word, (word,))))
 
+    def named_axes(self) -> Iterator[tuple[str, Axis]]:
+        """The axes that give a name its size, each with its argument."""
+        for name, argument in self.arguments.items():
+            yield from ((name, axis) for axis in argument.axes or () if axis.name)
+
     def bind(
         self, values: Mapping[str, object], *, judge: Judge | None = None, checked: bool = True
     ) -> Bindings:
@@ -210,8 +215,12 @@ class Bindings:
             size = self.evaluate(axis.expression)
             yield from size if axis.starred else (size,)
 
-    def return_fault(self, index: int, result: Any) -> str:
-        """How *result*, for return *index*, is other than the domain says; empty where it is not."""
+    def return_fault(self, index: int, result: Any, *, any_dtype: Collection[str] = ()) -> str:
+        """How *result*, for return *index*, is other than the domain says; empty where it is not.
+
+        Args:
+            any_dtype: dtypes that it may have whatever the domain says.
+        """
         try:
             dtype, shape = self.expected_return(index)
         except ManifestError as error:
@@ -221,7 +230,7 @@ class Bindings:
                 continue
             if shape is not None and tuple(tensor.shape) != shape:
                 return f"it is {describe(tensor)} where the domain says shape {list(shape)}"
-            if dtype and dtype_name(tensor.dtype) != dtype:
+            if dtype and dtype_name(tensor.dtype) not in (dtype, *any_dtype):
                 return f"it is {describe(tensor)} where the domain says {dtype}"
         return ""
 

@@ -89,15 +89,9 @@ def kinds_of(domain: Domain) -> dict[str, str]:
     """The kinds of the names of *domain*: dims, dtype variables and arguments."""
     kinds = {argument.name: kind_of_type(argument.type) for argument in domain.schema.arguments}
     kinds |= dict.fromkeys(domain.variables, "dtype")
-    for _, axis in named_axes(domain):
+    for _, axis in domain.named_axes():
         kinds[axis.name] = "sizes" if axis.starred else "number"
     return kinds
-
-
-def named_axes(domain: Domain) -> Iterator[tuple[str, Axis]]:
-    """The axes that give a name its size, each with its argument."""
-    for name, argument in domain.arguments.items():
-        yield from ((name, axis) for axis in argument.axes or () if axis.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +361,7 @@ class _Reader:
 
     def check_ranges(self, domain: Domain) -> None:
         """No two conditions leave nothing."""
-        dims = {axis.name for _, axis in named_axes(domain) if not axis.starred}
+        dims = {axis.name for _, axis in domain.named_axes() if not axis.starred}
         conditions = [written for written in self.written if written.kinds == ("truth",)]
         trees = [(w.expression.tree, w.argument.name if w.argument else "") for w in conditions]
         for at, node, message in contradictions(trees, dims):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace", "tensor")
-COST_FUNCTIONS: Final = ("nbytes", "size", "dim")
+COST_FUNCTIONS: Final = ("nbytes", "size", "dim", "rank", "prod", "len", "itemsize", "min", "max", "abs")
 CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}
 # As the schema language has them.
 WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "none": None}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -12,6 +11,8 @@ from c10cli.arrays.evaluate import evaluate
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.declarations import OperatorDecl
+from c10cli.schema.domain_functions import FUNCTIONS
+from c10cli.schema.dtypes import COST_FUNCTIONS
 from c10cli.schema.expression import parse_expression
 from c10cli.verify.inputs import Arguments, shapes_text
 
@@ -30,13 +31,23 @@ def _evaluate(decl: OperatorDecl, which: Literal["bytes", "flops"], arguments: A
     text = getattr(decl.cost, which)
     if text is None:
         return None
-    functions: dict[str, Callable[..., object]] = {"nbytes": _nbytes, "size": _size, "dim": _dim}
+    functions = {name: function for name, function in FUNCTIONS.items() if name in COST_FUNCTIONS}
+    functions |= {"nbytes": _nbytes, "size": _size, "dim": _dim}
     try:
-        return _as_amount(text, evaluate(parse_expression(text), arguments, functions=functions))
+        names = {**arguments, **_domain_names(decl, arguments)}
+        return _as_amount(text, evaluate(parse_expression(text), names, functions=functions))
     except ManifestError as error:
         span = decl.node.child("cost").span(which)
         note = f"the arguments are {shapes_text(arguments)}"
         raise ManifestError(*(replace(d, span=span).with_notes(note) for d in error.diagnostics)) from error
+
+
+def _domain_names(decl: OperatorDecl, arguments: Arguments) -> dict[str, object]:
+    """The dims and dtype variables of the operator, for *arguments*."""
+    if decl.domain is None:
+        return {}
+    bindings = decl.domain.bind(arguments, checked=False)
+    return {**bindings.dims, **bindings.dtypes}
 
 
 def _as_amount(text: str, value: object) -> float:
@@ -54,7 +65,9 @@ def _nbytes(value: Any) -> int:
     return sum(int(t.nbytes) for t in tensors_of(value))
 
 
-def _size(value: Any) -> int:
+def _size(value: Any, axis: int | None = None) -> int:
+    if axis is not None:
+        return _dim(value, axis)
     return sum(math.prod(map(int, tensor.shape)) for tensor in tensors_of(value))
 
 

@@ -5,8 +5,8 @@ dtype of its own states nothing; any other one is a statement.  A floating
 result is to have the dtype of the floating arguments, or the one that the
 reference states.  Where the arguments have several, none coarser than all of
 them; where they have none, none coarser than float32.  Integers are computed
-exactly, so theirs is the reference's dtype.  `result_dtype: any` leaves the
-width open.  The tolerance is that of the coarser of the two dtypes compared:
+exactly, so theirs is the reference's dtype.  Where the domain has `returns`, it
+says all of that, or leaves the width open.  The tolerance is that of the coarser of the two dtypes compared:
 of one that is right, or that the manifest leaves open, never of one that only
 the kernel chose.
 """
@@ -40,8 +40,8 @@ _DEFAULT_TOLERANCE: Final = {
 _FLOATS: Final = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _COMPLEX: Final = ("complex128", "complex64")
 _FLOAT_OF: Final = {"complex128": "float64", "complex64": "float32"}
-# What references compute in, whatever they are given.
-_WIDE: Final = ("float64", "complex128")
+# What references compute in, whatever they are given; says nothing of a result.
+WIDE: Final = ("float64", "complex128")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class _Comparison:
             fits = _mismatch(np.asarray(actual), np.asarray(expected), tolerance) is None
         if fits:
             return None
-        widen = _WIDEN if _kind_of_number(expected) in ("float", "complex") else ""
+        widen = WIDEN if _kind_of_number(expected) in ("float", "complex") else ""
         return Difference(f"it is {_shown(actual)} where the reference gives {_shown(expected)}", widen)
 
     def _of_tensors(self, actual: Any, expected: Any) -> Difference | None:
@@ -123,14 +123,14 @@ class _Comparison:
         got, wanted = to_numpy(actual), to_numpy(expected)
         mismatch = _mismatch(got, wanted, tolerance)
         widens = got.shape == wanted.shape and _kind(stated) in ("float", "complex")
-        return Difference(mismatch, _WIDEN if widens else "") if mismatch else None
+        return Difference(mismatch, WIDEN if widens else "") if mismatch else None
 
     def _dtype_fault(self, dtype: str, stated: str) -> Difference | None:
         kind, fact = _kind(dtype), f"the dtype is {dtype} where the reference gives {stated}"
         if kind != _kind(stated):
             wanted = {"float": "a floating", "complex": "a complex"}.get(_kind(stated), "the reference's")
             return Difference(fact, f"return {wanted} dtype")
-        if self._decl.result_dtype == "any" or (dtype == stated and stated not in _WIDE):
+        if (self._decl.domain and self._decl.domain.returns) or (dtype == stated and stated not in WIDE):
             return None
         if kind == "integer":
             return Difference(fact, _KEEP.format("the reference's"))
@@ -147,8 +147,8 @@ class _Comparison:
         return Difference(fact, _KEEP.format("the arguments'"))
 
 
-_KEEP = "return {} dtype, or write `result_dtype: any` in the operator"
-_WIDEN = "correct the kernel, or widen `tolerance:` with a reason"
+_KEEP = "return {} dtype, or say another one under `returns` in the operator's domain"
+WIDEN = "correct the kernel, or widen `tolerance:` with a reason"
 
 
 def _mismatch(actual: Any, expected: Any, tolerance: Tolerance) -> str | None:

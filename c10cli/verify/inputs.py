@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from c10cli.arrays.elements import judge_elements
 from c10cli.arrays.evaluate import evaluate
 from c10cli.arrays.filling import hold
 from c10cli.arrays.keys import DispatchKey
@@ -84,7 +85,10 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
                     value = evaluate(parse_expression(value))
             given[name] = as_argument(argument, value, point.dtype)
     with _findings_at(point.case.span, point):
-        return decl.schema.bind((), given, is_tensor=is_tensor)
+        arguments = decl.schema.bind((), given, is_tensor=is_tensor)
+        if decl.domain is not None:
+            decl.domain.bind(arguments, judge=judge_elements)
+    return arguments
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from c10cli.describe import describe
 from c10cli.dispatch import checked
 from c10cli.dispatch.checked import announced, kernel_error, wrong_return
 from c10cli.errors import KernelError
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.inputs import Arguments
 
@@ -31,7 +32,11 @@ Call = tuple[Arguments, tuple[Any, ...]]
 
 
 def call_checked(
-    schema: FunctionSchema, kernel: str, function: Callable[..., Any], arguments: Arguments
+    schema: FunctionSchema,
+    kernel: str,
+    function: Callable[..., Any],
+    arguments: Arguments,
+    domain: Domain | None = None,
 ) -> tuple[Any, ...]:
     """As `c10cli.dispatch.checked.call_checked`; what the kernel raises is a finding as well.
 
@@ -41,8 +46,8 @@ def call_checked(
         arguments: by name, in schema order, all of them.
 
     Raises:
-        ArgumentError: C10E406, the tensors are on different keys.
-        KernelError: C10E501, it raised; C10E502, C10E505, C10E506.
+        ArgumentError: C10E405, an argument is outside the domain; C10E406, the tensors are on different keys.
+        KernelError: C10E501, it raised; C10E502, C10E503, C10E505, C10E506.
     """
     process, modules = os.getpid(), dict(sys.modules)
 
@@ -58,7 +63,8 @@ def call_checked(
         finally:
             end_copies_of(process)
 
-    return checked.call_checked(schema, kernel, told, [arguments[a.name] for a in schema.arguments])
+    values = [arguments[a.name] for a in schema.arguments]
+    return checked.call_checked(schema, kernel, told, values, domain=domain)
 
 
 def _check_modules(schema: FunctionSchema, kernel: str, before: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.declarations import KernelDecl, OperatorDecl
 from c10cli.schema.model import FunctionSchema
-from c10cli.verify.difference import find_difference
+from c10cli.verify.difference import WIDE, find_difference
 from c10cli.verify.inputs import Arguments, CasePoint, copy_tensors, make_arguments, place_case
 from c10cli.verify.kernel_call import Call, call_checked, check_left_alone, check_results, contents_of_call
 
@@ -54,6 +54,7 @@ def expect(
     given = copy_tensors(arguments)
     try:
         returns = call_checked(decl.schema, decl.reference.text, _giving_arrays(reference), given)
+        _check_domain(decl, arguments, returns)
     except KernelError as error:
         reason = error.diagnostics[0]
         told = reason.message.replace(f"kernel `{decl.reference.text}` of `{decl.name}`", "it")
@@ -63,6 +64,16 @@ def expect(
         raise KernelError(failed, operator=str(decl.name)) from error
     written = _written(decl.schema, given, returns)
     return Expectation(point, arguments, returns, copy_tensors(written))
+
+
+def _check_domain(decl: OperatorDecl, arguments: Arguments, returns: tuple[Any, ...]) -> None:
+    """Refuse results of the reference that the domain does not have; any wide dtype is right."""
+    bindings = decl.domain.bind(arguments) if decl.domain and decl.domain.returns else None
+    for at, result in enumerate(returns if bindings else ()):
+        fault = bindings.return_fault(at, result, any_dtype=WIDE)  # type: ignore[union-attr]
+        if fault:
+            fact = f"it breaks the domain in return `{decl.schema.returns[at].name or at}`: {fault}"
+            raise KernelError(Diagnostic("C10E503", fact))
 
 
 def _giving_arrays(reference: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,7 +127,7 @@ def check_kernel(
 
     def call() -> Call:
         arguments = place_case(decl, expectation.point, expectation.arguments, kernel)
-        returns = call_checked(decl.schema, name, function, arguments)
+        returns = call_checked(decl.schema, name, function, arguments, decl.domain)
         check_results(decl.schema, name, arguments, returns)
         return arguments, returns
 

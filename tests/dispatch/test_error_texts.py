@@ -60,6 +60,12 @@ def removed():
     return op
 
 
+def within(domain):
+    op = Dispatcher(checked=True).register_schema("t::f(Tensor x) -> Tensor", domain=domain)
+    op.dispatcher.register_kernel(op, "CPU", lambda x: x + 1)
+    return op
+
+
 def full():
     dispatcher = Dispatcher()
     for i in range(40):
@@ -114,6 +120,10 @@ ERRORS = {
         {"operator": "t::f", "dispatch_key": DispatchKey.Meta, "registered_keys": None},
     ),
     "C10E404": (lambda: crowded().lookup(), {"operator": "t::f"}),
+    "C10E405 domain": (
+        lambda: within({"x": "floating[n]", "returns": "any[n]"}).call(np.ones((2, 2))),
+        {"operator": "t::f", "argument": "x"},
+    ),
     "C10E405": (lambda: crowded("t::f(Tensor[] x) -> Tensor").call(X), {"operator": "t::f", "argument": "x"}),
     "C10E406": (
         lambda: crowded("t::f(Tensor x, Tensor y) -> Tensor", checked=True).call(X, OnMeta()),
@@ -130,6 +140,10 @@ ERRORS = {
     "C10E502 checked": (
         lambda: crowded(PAIR, checked=True).call(X),
         {"operator": "t::f", "kernel": None, "wanted": 2},
+    ),
+    "C10E503": (
+        lambda: within({"x": "floating[n]", "returns": "float32[n]"}).call(np.ones(2)),
+        {"operator": "t::f", "kernel": None},
     ),
     "C10E505": (
         lambda: crowded(checked=True, kernel=lambda x, *args: x.sort() or np.ones(1)).call(*changing()),

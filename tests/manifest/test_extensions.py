@@ -67,7 +67,7 @@ def test_the_empty_overload_may_be_called_default(load):
     assert load(FULL.replace("t::f", "t::f.default")).diagnostics == ()
 
 
-@pytest.mark.parametrize("field", ["summary", "reference", "tolerance", "result_dtype", "cost", "waive"])
+@pytest.mark.parametrize("field", ["summary", "reference", "tolerance", "domain", "cost", "waive"])
 def test_what_belongs_to_the_definition_is_refused(load, field):
     text = FULL.replace("    cases:", f"    {field}: x\n    cases:")
     (finding,) = load(text).diagnostics

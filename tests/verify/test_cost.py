@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from c10cli import ManifestError
+from c10cli.manifest.checks import check_operator
 from c10cli.manifest.load import require_manifest
 from c10cli.verify.cost import evaluate_cost
 
@@ -72,3 +73,21 @@ def test_a_cost_is_a_finite_number_from_0_up(declare, text, came):
     assert finding.message == f"a cost is a finite number from 0 up, and `{text}` gives {came}"
     assert finding.span == decl.node.child("cost").span("flops")
     assert finding.notes == ("the arguments are float32[2, 3], [float64[4], int8[1]]",)
+
+
+def test_a_cost_knows_the_dims_and_dtypes_of_the_domain(tmp_path):
+    path = tmp_path / "registry.yaml"
+    path.write_text(
+        """
+version: 1
+operators:
+  - schema: "t::f(Tensor x) -> Tensor"
+    domain: {T: floating, x: "T[rows, *n]"}
+    cost: {bytes: "2 * rows * prod(n) * itemsize(T)", flops: "max(size(x, 0), len(n)) + rank(x)"}
+""",
+        encoding="utf-8",
+    )
+    decl = require_manifest(path).operators[0]
+    assert not check_operator(decl)[0]
+    arguments = {"x": np.zeros((3, 4, 5), np.float16)}
+    assert evaluate_cost(decl, arguments) == (240.0, 6.0)

@@ -49,7 +49,7 @@ def test_the_dtype_is_the_arguments_or_the_references(fact, given, dtype, stated
     found = fact(ones(dtype), ones(stated), given.split())
     assert found == (f"the dtype is {dtype} where {said}" if said else "")
     kinds = {np.dtype(dtype).kind, np.dtype(stated).kind} - {"u"}
-    open_width = fact(ones(dtype), ones(stated), given.split(), "result_dtype: any")
+    open_width = fact(ones(dtype), ones(stated), given.split(), "domain: {returns: any}")
     assert open_width == (found if len(kinds) > 1 and "b" in kinds else "")
 
 

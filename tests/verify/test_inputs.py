@@ -259,3 +259,28 @@ def test_a_literal_tensor_has_the_cases_dtype_or_its_own(declare):
     assert check_operator(decl)[0] == []
     (point,) = case_points(decl)
     assert shapes_text(make_arguments(decl, point)) == "int64[1, 2], float16[1]"
+
+
+def test_arguments_outside_of_the_domain_are_found_with_the_case_and_the_values(tmp_path):
+    text = """
+version: 1
+operators:
+  - schema: "t::take(Tensor weight, Tensor indices) -> Tensor"
+    domain:
+      weight: "floating[rows, columns]"
+      indices: "int64[*n], 0 <= _ < rows"
+    cases:
+      - {name: in, inputs: {weight: "randn(3, 2)", indices: "tensor([0, 2], dtype='int64')"}}
+      - {name: out, inputs: {weight: "randn(3, 2)", indices: "tensor([0, 3], dtype='int64')"}}
+"""
+    path = tmp_path / "registry.yaml"
+    path.write_text(text, encoding="utf-8")
+    decl = require_manifest(path).operators[0]
+    inside, outside = case_points(decl)
+    make_arguments(decl, inside)
+    with pytest.raises(ArgumentError) as caught:
+        make_arguments(decl, outside)
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "C10E405"
+    assert "`0 <= _ < rows` is false: element [1] is 3, rows is 3, from weight" in finding.message
+    assert (finding.span.line, finding.notes[-1]) == (10, "in case out/float32")

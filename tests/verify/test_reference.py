@@ -130,7 +130,7 @@ def test_a_float_keeps_the_dtype_that_the_arguments_share(facts):
     said = ["return `0`: the dtype is float64 where the arguments are float32"]
     assert [facts("plus_one", kernel) for kernel in wide] == [said]
     assert facts("plus_one", lambda x: (x + 1).astype(np.float16)) == [said[0].replace("float64", "float16")]
-    assert facts("plus_one", wide[0], fields="result_dtype: any") == []
+    assert facts("plus_one", wide[0], fields="domain: {returns: any}") == []
 
 
 def test_a_dtype_that_the_reference_states_is_right_too(facts):
@@ -260,7 +260,7 @@ def test_what_a_reference_wrote_is_kept_too(declare):
 def test_an_integer_has_the_references_width(facts, dtype):
     said = [f"return `0`: the dtype is {dtype} where the reference gives int64"]
     assert facts("whole", lambda x: x.astype(dtype)) == said
-    assert facts("whole", lambda x: x.astype(dtype), fields="result_dtype: any") == []
+    assert facts("whole", lambda x: x.astype(dtype), fields="domain: {returns: any}") == []
     assert facts("whole", lambda x: x.astype(np.int64)) == []
 
 
@@ -272,9 +272,11 @@ def test_a_dtype_is_judged_inside_a_list_too(facts):
 def test_the_tolerance_is_not_that_of_a_dtype_that_only_the_kernel_chose(facts):
     off = lambda x: ((x + 1) * np.float32(1.002)).astype(np.float16)  # noqa: E731
     assert facts("plus_one", off) != []
-    (fact,) = facts("plus_one", lambda x: ((x + 1) * 1.002).astype(np.float64), fields="result_dtype: any")
+    (fact,) = facts(
+        "plus_one", lambda x: ((x + 1) * 1.002).astype(np.float64), fields="domain: {returns: any}"
+    )
     assert "(rtol 1e-12" in fact
-    assert facts("plus_one", off, fields="result_dtype: any") == []  # the manifest leaves the dtype open
+    assert facts("plus_one", off, fields="domain: {returns: any}") == []  # the manifest leaves the dtype open
 
 
 def test_without_a_floating_argument_no_float_is_coarser_than_float32(facts, declare):
