@@ -34,11 +34,13 @@ class Row:
         roots: the top-level packages that its types come from.
         makes: the keys it can make arrays of.
         usual_for: those of them where it is taken if no library is named; of several, the first installed.
+        converts: what makes one of its tensors of another one, for help.
     """
 
     roots: tuple[str, ...]
     makes: tuple[str, ...]
     usual_for: tuple[str, ...] = ()
+    converts: str = ""
 
 
 class Shortcut(NamedTuple):
@@ -55,14 +57,20 @@ class Shortcut(NamedTuple):
 
 
 TABLE: Final[dict[str, Row]] = {
-    "numpy": Row(("numpy",), makes=("CPU",), usual_for=("CPU",)),
-    "torch": Row(("torch",), makes=("CPU", "SparseCPU", "CUDA"), usual_for=("CUDA",)),
-    "cupy": Row(("cupy", "cupyx"), makes=("CUDA",), usual_for=("CUDA",)),
-    "jax": Row(("jax", "jaxlib"), makes=("CPU", "SparseCPU", "CUDA")),
-    "scipy": Row(("scipy",), makes=("SparseCPU",), usual_for=("SparseCPU",)),
+    "numpy": Row(("numpy",), ("CPU",), ("CPU",), "numpy.asarray({})"),
+    "torch": Row(("torch",), ("CPU", "SparseCPU", "CUDA"), ("CUDA",), "torch.as_tensor({})"),
+    "cupy": Row(("cupy", "cupyx"), ("CUDA",), ("CUDA",), "cupy.asarray({})"),
+    "jax": Row(("jax", "jaxlib"), ("CPU", "SparseCPU", "CUDA"), (), "jax.numpy.asarray({})"),
+    "scipy": Row(("scipy",), ("SparseCPU",), ("SparseCPU",), "scipy.sparse.csr_array({})"),
 }
 # The libraries whose arrays a kernel can take.
 LIBRARIES: Final = TABLE.keys()
+
+
+def usual_libraries(dispatch_key: str) -> frozenset[str] | None:
+    """Whose tensors a kernel of *dispatch_key* takes that names none: also those of no library; None: all."""
+    usual = [name for name, row in TABLE.items() if dispatch_key in row.usual_for]
+    return frozenset((*usual, "")) if usual else None
 
 
 class Library:

@@ -50,6 +50,7 @@ def _measure(case: Case, time_s: float, seed: int, at: At) -> CaseResult:
         bound = case.linked.bind(case.variant.kernel)
         at("the inputs")
         arguments = make_arguments(decl, case.point, seed=seed)
+        case.linked.check_takes(case.variant.kernel, arguments)
         at("the reference")
         expectation = expect(decl, case.point, arguments=arguments)
         at("")
@@ -122,7 +123,7 @@ def _status_of(error: C10Error) -> Status:
     told = describe_error(cause) if isinstance(cause, RuntimeError) else ""
     if isinstance(cause, MemoryError) or _NO_MEMORY.search(told):
         return "out-of-memory"
-    if is_of_case(error) or error.code == "C10E607":  # nothing that the kernel could do about
+    if is_of_case(error) or error.code in ("C10E413", "C10E607"):  # nothing that the kernel could do about
         return "skipped"
     broke_its_promise = isinstance(error, KernelError) and error.code not in ("C10E501", "C10E508")
     return "wrong" if broke_its_promise else "crashed"

@@ -164,14 +164,16 @@ def _kernel(call: OperatorCall, arguments: dict[str, Any]) -> OpKernel:
             return linked.handle.lookup(**arguments)
         except NoKernelError as error:
             raise with_variants(error, linked) from error
-    bound = linked.bind(linked.variant(key, call.variant).kernel)
+    kernel = linked.variant(key, call.variant).kernel
+    linked.check_takes(kernel, arguments)
+    bound = linked.bind(kernel)
     return OpKernel(linked.handle.calling, DispatchKey(key), bound)
 
 
 def with_variants(error: NoKernelError, linked: LinkedOperator) -> NoKernelError:
-    """*error*, with why each declared variant of the key is not registered."""
+    """*error*, with why declared variants of the key are not registered."""
     key = error.dispatch_key.name
-    notes = [f"`{v.kernel.name}` for {key}: {v.reason}" for v in linked.variants.get(key, ())]
+    notes = [f"`{v.kernel.name}` for {key}: {v.reason}" for v in linked.variants.get(key, ()) if not v.taken]
     return NoKernelError(*(d.with_notes(*notes) for d in error.diagnostics), **error.facts)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import library_of
 from c10cli.arrays.tensor_types import key_of, tensors_of
 from c10cli.cli.call import with_variants
 from c10cli.cli.operator_command import OperatorCall, OperatorGroup
@@ -103,8 +104,9 @@ def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
         rule = "the first tensor of the lists and optionals, since no argument is a plain Tensor"
     key, source, error = call.key or ("CPU" if call.variant else None), call.key_source, None
     arguments, elsewhere = None, f"{key} is asked for" if key else ""
+    left_by: dict[str, str] = {}
     if call.positional or call.keywords:
-        arguments, source, key, error = _explain_arguments(call)
+        arguments, source, key, error, left_by = _explain_arguments(call)
         elsewhere = f"{source} is on {key}" if key else ""
     elif key is None:
         source = " or ".join(f"`{argument.name}`" for argument in calling.dispatch_arguments())
@@ -113,7 +115,7 @@ def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
         if call.variant is None and table.serving(DispatchKey(key)) is None:
             error = table.no_kernel(DispatchKey(key), f"lookup of {linked.decl.name}")
     keys = sorted(linked.variants, key=lambda other: other != key)
-    entries = [_explain_key(call, other, other == key, elsewhere) for other in keys]
+    entries = [_explain_key(call, other, other == key, elsewhere, left_by) for other in keys]
     variants = entries[0]["variants"] if entries and entries[0]["key"] == key else ()
     kernel = next((variant for variant in variants if variant["taken"]), None)
     if kernel:
@@ -136,11 +138,16 @@ def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
     }, error
 
 
-def _explain_arguments(call: OperatorCall) -> tuple[list[dict[str, Any]], str, str | None, C10Error | None]:
-    """The arguments; the one, or the element of one, that gives the dispatch key; that; what is wrong."""
+def _explain_arguments(
+    call: OperatorCall,
+) -> tuple[list[dict[str, Any]], str, str | None, C10Error | None, dict[str, str]]:
+    """The arguments; the one, or the element of one, that gives the dispatch key; that; what is wrong.
+
+    And why each variant of the key that is here does not take them, by its name.
+    """
     from c10cli.cli.shell_values import bind_values, place_values
 
-    handle, source, name = call.linked.handle, "", None
+    handle, source, name, refused_by = call.linked.handle, "", None, {}
     error: C10Error | None = None
     arguments = bind_values(call)
     try:
@@ -161,11 +168,26 @@ def _explain_arguments(call: OperatorCall) -> tuple[list[dict[str, Any]], str, s
         if key is None:
             raise handle.calling.not_a_tensor(tensor)
         source, name = _source(call.linked, arguments, tensor), stand_in or key.name
+        refused_by = _refusals(call.linked, name, None if error else library_of(tensor), arguments)
         if call.variant is None and error is None:
-            handle.table().entry_for(tensor)
+            handle.table().entry_for(tensor, lambda: [*arguments.values()])
     except C10Error as refused:
         error = error or refused
-    return shown, source, name, error
+    return shown, source, name, error, refused_by
+
+
+def _refusals(
+    linked: LinkedOperator, key: str, library: str | None, arguments: dict[str, Any]
+) -> dict[str, str]:
+    """Why each registered variant of *key* does not take *arguments*, those of *library*, by its name."""
+    found = {}
+    for variant in linked.variants.get(key, ()):
+        kernel = variant.kernel
+        is_foreign = library is not None and kernel.libraries is not None and library not in kernel.libraries
+        why = f"it takes no {library or 'such'} arrays" if is_foreign else linked.why_not(kernel, arguments)
+        if variant.taken and why:
+            found[kernel.name] = why
+    return found
 
 
 def _explain_argument(name: str, value: Any, stand_in: str | None) -> dict[str, Any]:
@@ -189,9 +211,18 @@ def _source(linked: LinkedOperator, arguments: dict[str, Any], tensor: Any) -> s
     raise InternalError("the tensor that decides is no argument")
 
 
-def _explain_key(call: OperatorCall, key: str, is_chosen: bool, elsewhere: str) -> dict[str, Any]:
-    """The variants of *key* with their reasons, and why the call does not come to them."""
+def _explain_key(
+    call: OperatorCall, key: str, is_chosen: bool, elsewhere: str, refused: dict[str, str]
+) -> dict[str, Any]:
+    """The variants of *key* with their reasons, and why the call does not come to them.
+
+    Args:
+        refused: why variants of the chosen key do not take the arguments.
+    """
     variants = [variant_dict(variant) for variant in call.linked.variants[key]]
+    for variant in variants if is_chosen and not call.variant else ():
+        if variant["name"] in refused:
+            variant |= {"taken": False, "reason": refused[variant["name"]]}
     for variant in variants if is_chosen and call.variant else ():
         variant["taken"] = variant["name"] == call.variant
         if variant["taken"]:

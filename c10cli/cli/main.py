@@ -164,7 +164,7 @@ def _run(argv: Sequence[str] | None, session: Session) -> int:
 
 # By how an error's code begins; the first that fits.
 _EXIT_CODES = {
-    COULD_NOT: ("C10E101", "C10E304", "C10E403", "C10E411", "C10E603", "C10E607", "C10E7"),
+    COULD_NOT: ("C10E101", "C10E304", "C10E403", "C10E411", "C10E413", "C10E603", "C10E607", "C10E7"),
     NOTHING_DONE: ("C10E601",),
     WRONG_USE: ("C10E4", "C10E604"),
 }

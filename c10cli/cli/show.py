@@ -76,6 +76,8 @@ def variant_dict(variant: Variant) -> dict[str, Any]:
         "kernel": kernel.entry_point.text,
         **picked(variant, "taken", "reason"),
         **picked(kernel, "requires", "boxed"),
+        "arrays": kernel.arrays or None,
+        "when": kernel.when or None,
         "override": kernel.override or None,
         "cache": kernel.cache.text if kernel.cache else None,
         "package": (kernel.entry_point.module or "").partition(".")[0] or None,
@@ -89,6 +91,8 @@ def fact_lines(variant: dict[str, Any]) -> list[str]:
     facts = [
         f"of package `{variant['package']}`" if variant["package"] else "",
         f"needs {', '.join(variant['requires'])}" if variant["requires"] else "",
+        f"takes {variant['arrays']} arrays" if variant["arrays"] else "",
+        f"when {variant['when']}" if variant["when"] else "",
         f"cache {variant['cache']}" if variant["cache"] else "",
         "boxed" if variant["boxed"] else "",
         f"declared at {variant['file']}:{variant['line']}:{variant['column']}",

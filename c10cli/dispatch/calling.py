@@ -229,9 +229,9 @@ class Calling:
             self.schema.bind(args, kwargs)  # says which arguments are missing
         return value
 
-    def key_tensor_on(self, stack: Stack) -> Any:
-        """The tensor that decides, of the arguments on top of *stack*."""
-        return self.key_tensor_of(stack[self._base(stack) :])
+    def values_on(self, stack: Stack) -> list[Any]:
+        """The arguments on top of *stack*."""
+        return stack[self._base(stack) :]
 
     def key_tensor_of(self, values: Sequence[Any]) -> Any:
         """The tensor that decides, of the *values* of all arguments, in schema order."""

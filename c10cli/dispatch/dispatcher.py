@@ -7,7 +7,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from operator import methodcaller
@@ -25,6 +25,7 @@ from c10cli.dispatch.names import select_name
 from c10cli.dispatch.operator import OperatorHandle, Unique
 from c10cli.errors import counted
 from c10cli.schema.domain import Domain
+from c10cli.schema.expression import Expression
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
 
@@ -144,10 +145,15 @@ class Dispatcher(Unique):
         kernel: Function | BoxedKernel | KernelSource,
         cache_creator: CacheCreator | None = None,
         *,
+        arrays: str | Collection[str] = "",
+        when: str = "",
         override: bool = False,
         site: str | None = None,
     ) -> KernelRegistrar:
         """Let *kernel* serve *dispatch_key*; the registrar undoes it.
+
+        A key may have several kernels, for the arrays of several libraries and
+        under several conditions: those with a condition are asked first, the last registered before others.
 
         Args:
             op: a handle, or a name as `find` takes it.
@@ -155,20 +161,27 @@ class Dispatcher(Unique):
                 a source that loads one at its first use.
             cache_creator: makes the kernel's cache; the kernel takes it as its
                 last argument.
+            arrays: the library whose tensors it takes, such as ``torch``; empty: all.
+            when: a condition on the calls that it takes, over the dims, dtype variables and arguments of
+                the operator's domain, such as ``d <= 128``.
             override: serve instead of a kernel that is there already; closing
                 the registrar brings that one back.
 
         Raises:
-            RegistrationError: C10E302, the key has a kernel; C10E305, the
-                signature does not fit; C10E310, not a kernel.
+            RegistrationError: C10E302, the key has a kernel for such calls; C10E305, the
+                signature does not fit; C10E309, no such library; C10E310, not a kernel.
+            SchemaError: C10E211, *when* is not understood.
             StaleHandleError: C10E306.
         """
         op, key = self._owned(op), DispatchKey(dispatch_key)
-        entry = KernelEntry(key, as_source(op.schema, kernel, cache_creator), site or caller_site())
+        source, libraries = as_source(op.schema, kernel, cache_creator), refusals.known_libraries(arrays)
+        condition = _condition(when, op) if when else None
+        entry = KernelEntry(key, source, site or caller_site(), libraries, condition)
         with self.writing:
             present = self._owned(op).table().registrations.get(key, ())
-            if present and not override:
-                raise refusals.registered_twice(op, present[-1], entry)
+            same = [other for other in present if other.competes(entry)]
+            if same and not override:
+                raise refusals.registered_twice(op, same[-1], entry)
             self._publish(op, key, (*present, entry))
         return KernelRegistrar(self, op, entry)
 
@@ -308,6 +321,12 @@ class Dispatcher(Unique):
         """Do *steps* if the transaction that is open now fails; for those who hold the lock `writing`."""
         if self._undo is not None:
             self._undo.extend(steps)
+
+
+def _condition(when: str, op: OperatorHandle) -> Expression:
+    from c10cli.schema.domain_parser import parse_condition  # which many need not
+
+    return parse_condition(when, op.schema, op.domain)
 
 
 class KernelRegistrar(Unique):

@@ -34,11 +34,13 @@ class Choice(NamedTuple):
         looked_up: the argument that *callee* looks up in a table, which may
             not have it; empty where it always gives a function.
         names: what it uses beside the function's arguments.
+        begin: statements that come before.
     """
 
     callee: str
     looked_up: str
     names: Mapping[str, object]
+    begin: str = ""
 
 
 # What is called for everything, in schema form.
@@ -62,21 +64,27 @@ def by_value(
     key_of: Function,
     by_key: Mapping[DispatchKey, Function],
     slow: Function,
+    conditional: Mapping[DispatchKey, Choice],
 ) -> Choice:
     """What *by_key* has for the key of *tensor*, an expression; *slow* where it has nothing.
 
     Args:
         shortcuts: tests of the tensor that are tried before *key_of* is asked;
             what they lead to is what *by_key* has now.
+        conditional: what else is to be asked for tensors of at most one key.
     """
     callee = f"c10_table.get(c10_key_of({tensor}), c10_slow)"
     names: dict[str, object] = {"c10_table": by_key, "c10_key_of": key_of}
+    begin = ""
     for at, (key, test, held) in enumerate(shortcuts):
         # A global for each function: to look it up by key would cost 10 ns more.
         function, held_names = f"c10_function_{at}", [f"c10_held_{at}_{n}" for n in range(len(held))]
         names |= {function: by_key.get(key, slow), **dict(zip(held_names, held, strict=True))}
+        if key in conditional:  # here and now, which spares a call
+            names |= conditional[key].names
+            function, begin = conditional[key].callee, conditional[key].begin
         callee = f"{function} if {test.format(*held_names, tensor=tensor)} else {callee}"
-    return Choice(f"({callee})", "", names)
+    return Choice(f"({callee})", "", names, begin)
 
 
 def generate_call(
@@ -99,7 +107,7 @@ def generate_call(
 
 def generate_router(schema: FunctionSchema, choice: Choice, slow: Function) -> Function:
     """A function in schema form that calls what *choice* finds, else *slow*, and gives what that gives."""
-    source = _source(schema, choice, _parameters(schema, with_defaults=False), returns=1)
+    source = _source(schema, choice, _parameters(schema, with_defaults=False), 1, choice.begin)
     return _defined(source, {**choice.names, "c10_slow": slow})
 
 

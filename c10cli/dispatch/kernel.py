@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any, NoReturn, Protocol
 
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import usual_libraries
 from c10cli.describe import callable_name
 from c10cli.dispatch.calling import Calling, Stack
 from c10cli.dispatch.checked import checked_function
@@ -25,6 +26,7 @@ from c10cli.dispatch.signature import (
     needed_by,
 )
 from c10cli.errors import Diagnostic, RegistrationError
+from c10cli.schema.expression import Expression
 from c10cli.schema.model import FunctionSchema
 
 CacheCreator = Callable[[], object]
@@ -219,15 +221,36 @@ def signature_of(function: Function) -> inspect.Signature | None:
 
 @dataclass(slots=True)
 class KernelEntry:
-    """One registration in a dispatch table: a key, a kernel, and where it was registered.
+    """One registration in a dispatch table: a key, a kernel, what it takes, and where it was registered.
 
     A kernel from a manifest is imported when a call first needs it; two
     threads that need it at once bind it twice, harmlessly.
+
+    Args:
+        libraries: whose tensors it takes, empty for those of no library; None: all.
+        condition: of the calls that it takes; None: all.
     """
 
     dispatch_key: DispatchKey
     source: KernelSource
     site: str
+    libraries: frozenset[str] | None = None
+    condition: Expression | None = None
+
+    def takes(self, library: str) -> bool:
+        """Whether it takes the tensors of *library*."""
+        return self.libraries is None or library in self.libraries
+
+    def competes(self, other: KernelEntry) -> bool:
+        """Whether it would take calls of *other*, under the same condition."""
+        if self.condition != other.condition:
+            return False
+        return self.libraries is None or other.libraries is None or bool(self.libraries & other.libraries)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the kernel is loaded and proven to fit."""
+        return type(self.source) is BoundKernel
 
     def bound(self, schema: FunctionSchema) -> BoundKernel:
         """The kernel, bound on first use."""
@@ -237,8 +260,15 @@ class KernelEntry:
         return source
 
     def describe(self) -> str:
-        """``CPU[1]: add_cpu (registered at file:line)``."""
-        return f"{self.dispatch_key}: {self.source.name} (registered at {self.site})"
+        """``CPU[1]: add_cpu (registered at file:line)``, with what it takes."""
+        return f"{self.dispatch_key}: {self.source.name} ({self.taken()}registered at {self.site})"
+
+    def taken(self) -> str:
+        """What it takes, for messages: ``torch arrays, when d <= 128, ``; empty where that is everything."""
+        is_usual = self.libraries == usual_libraries(self.dispatch_key.name)
+        libraries = "" if is_usual else " and ".join(sorted((self.libraries or frozenset()) - {""}))
+        arrays = f"{libraries} arrays, " if libraries else ""
+        return arrays + (f"when {self.condition.text}, " if self.condition else "")
 
 
 def _made_once(create: CacheCreator) -> CacheCreator:

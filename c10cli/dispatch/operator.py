@@ -103,7 +103,7 @@ class OperatorHandle(Unique):
             table = self.table()  # staleness explains more than a missing argument
             values = list(self.schema.bind(args, kwargs, is_tensor=is_tensor).values())
             bindings = check_arguments(self.schema, self.domain, values)
-            entry = table.entry_for(self.calling.key_tensor_of(values))
+            entry = table.entry_for(self.calling.key_tensor_of(values), lambda: values)
             kernel, function = entry.bound(self.schema), table.function_of(entry)
             returns = call_watched(self.schema, kernel.name, function, values, kernel.place, bindings)
             return as_declared(returns)
@@ -145,13 +145,16 @@ class OperatorHandle(Unique):
 
     def lookup(self, /, *args: Any, **kwargs: Any) -> OpKernel:
         """The kernel that would serve a call with these arguments, not called."""
-        entry = self.table().entry_for(self.calling.key_tensor(args, kwargs))
+        calling = self.calling
+        values = functools.partial(calling.slow_bind, args, kwargs)
+        entry = self.table().entry_for(calling.key_tensor(args, kwargs), values)
         return OpKernel(self.calling, entry.dispatch_key, entry.bound(self.schema), self.dispatcher.checked)
 
     def lookup_on(self, stack: Stack) -> OpKernel:
         """The kernel that would serve the arguments on top of *stack*."""
         table = self.table()
-        entry = table.entry_for(self.calling.key_tensor_on(stack))
+        values = self.calling.values_on(stack)
+        entry = table.entry_for(self.calling.key_tensor_of(values), lambda: values)
         return OpKernel(self.calling, entry.dispatch_key, entry.bound(self.schema), self.dispatcher.checked)
 
     def lookup_key(self, dispatch_key: DispatchKey | str) -> OpKernel:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import LIBRARIES
 from c10cli.describe import describe
 from c10cli.dispatch.dispatch_table import DispatchTable
 from c10cli.dispatch.kernel import KernelEntry
 from c10cli.dispatch.operator import OperatorHandle
-from c10cli.errors import ArgumentError, Diagnostic, RegistrationError, capped
+from c10cli.errors import ArgumentError, Diagnostic, RegistrationError, capped, did_you_mean
 from c10cli.schema.model import schema_differences
 
 # So that no error takes more than 15 lines.
@@ -63,6 +64,21 @@ def not_registered(op: OperatorHandle, key: DispatchKey, table: DispatchTable) -
 def foreign_operator(op: OperatorHandle) -> RegistrationError:
     """The error for *op*, given to a dispatcher that it does not belong to."""
     return _refusal(op, "C10E303", f"`{op.name}` belongs to another dispatcher", "find it in this one first")
+
+
+def known_libraries(arrays: str | Collection[str]) -> frozenset[str] | None:
+    """The libraries that *arrays* names; None for all.
+
+    Raises:
+        RegistrationError: C10E309, there is no such library.
+    """
+    named = frozenset([arrays] if isinstance(arrays, str) and arrays else arrays)
+    unknown = sorted(named - {*LIBRARIES, ""})
+    if unknown:
+        fact = f"no array library is called `{unknown[0]}`; known are {', '.join(LIBRARIES)}"
+        todo = did_you_mean(unknown[0], LIBRARIES) or "leave `arrays` out for the arrays of all"
+        raise RegistrationError(Diagnostic("C10E309", fact, help=todo))
+    return named or None
 
 
 def wrong_argument(taker: str, expected: str, value: object) -> ArgumentError:

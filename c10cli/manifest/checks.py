@@ -6,12 +6,13 @@ a machine without a GPU; expressions of cases and costs are parsed.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from inspect import Signature
 from typing import Final
 
 from c10cli.arrays.evaluate import evaluate
+from c10cli.arrays.library import usual_libraries
 from c10cli.dispatch.signature import (
     CREATOR_ADVICE,
     annotation_advice,
@@ -27,6 +28,7 @@ from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError
 from c10cli.manifest.cases import is_word
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
+from c10cli.manifest.link import covers
 from c10cli.schema.dtypes import ARRAY_FUNCTIONS, COST_FUNCTIONS
 from c10cli.schema.expression import Expression, find_unknown_names, makes_array, parse_expression
 from c10cli.schema.model import Argument, FunctionSchema
@@ -55,11 +57,39 @@ def check_operator(operator: OperatorDecl, *, near: bool = True) -> tuple[Findin
             checks.cache(kernel.cache)
     if operator.reference is not None:
         checks.function(operator.reference, "reference")
+    for key in operator.dispatch_keys:
+        checks.findings.extend(check_variants(operator, key))
     checks.cost()
     for case in operator.cases:
         checks.case(case)
     checks.findings[:] = in_order(checks.findings, [operator.node.document.file])
     return checks.findings, checks.skipped
+
+
+def check_variants(operator: OperatorDecl, key: str) -> Iterator[Diagnostic]:
+    """The variants of *key* that no call reaches, and calls that reach none, where all needs are met."""
+    kernels = operator.variants(key)
+    for at, kernel in enumerate(kernels):
+        sure = [o for o in kernels[:at] if set(o.requires) <= set(kernel.requires) and covers(o, kernel)]
+        if kernel.when and sure:
+            fact = f"no call reaches `{key}` kernel `{kernel.name}` of `{operator.name}`"
+            note = f"`{sure[0].name}`, before it, takes all that it takes"
+            todo = "put it first, or take its condition away"
+            yield Diagnostic("C10E311", fact, kernel.span, notes=(note,), help=todo)
+    code = "C10E312" if operator.complete else "C10W352"
+    usual, last = usual_libraries(key) or frozenset(), kernels[-1]
+    libraries = {name for kernel in kernels for name in kernel.libraries or ()} | usual
+    for library in sorted(libraries, reverse=True):  # those of no library last
+        takers = [kernel for kernel in kernels if kernel.libraries is None or library in kernel.libraries]
+        fact, arrays = "", f"{library} arrays" if library else "arrays of no library"
+        if takers and all(kernel.when for kernel in takers):
+            fact, last = f"take {arrays} under conditions alone", takers[-1]
+        elif operator.complete and library in usual and library and not takers:
+            fact = f"take no {arrays}"
+        if fact:
+            fact = f"the `{key}` kernels of `{operator.name}` {fact}"
+            yield Diagnostic(code, fact, last.span, help="add a variant without `when` that takes them")
+            break
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from c10cli.manifest.declarations import (
     OperatorDecl,
     Waiver,
 )
-from c10cli.manifest.entries import same_name
+from c10cli.manifest.entries import check_condition, same_name
 from c10cli.schema.model import FunctionSchema, OperatorName, schema_differences
 
 # Comparing a name with ten thousand others takes long; of very many findings, the first have near names.
@@ -246,6 +246,8 @@ def _faults_of(
             yield from (same_name(k, names[k.name], owner) for k in own if k.name in names)
         elif own[0].override and not base.is_outside:
             yield _nothing_to_override(owner, extension, key)
+    for kernel in extension.kernels if not base.is_outside else ():  # whose domain is the dispatcher's
+        yield from check_condition(kernel, owner, base.schema, base.domain)
     for case in extension.cases:
         same = [other for decl in (*below, *beside) for other in decl.cases if other.name == case.name]
         if same:

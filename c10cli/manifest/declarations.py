@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from c10cli.arrays.devices import Device, device_of
+from c10cli.arrays.library import usual_libraries
 from c10cli.document.nodes import Node
 from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import Diagnostic, Span
@@ -65,6 +66,8 @@ class KernelDecl:
         requires: packages without which the variant is not taken.
         node: the mapping of the operator's kernels, by dispatch key.
         arrays: the library whose arrays it takes; empty: the dispatch key's own.
+        when: the condition of the calls that it takes; empty: all.
+        entry: its own mapping; None where it is an entry point alone.
         override: why it comes before the key's kernels of other manifests; empty: it does not.
     """
 
@@ -77,6 +80,13 @@ class KernelDecl:
     node: Node = field(repr=False, compare=False)
     arrays: str = ""
     override: str = ""
+    when: str = ""
+    entry: Node | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def libraries(self) -> frozenset[str] | None:
+        """The libraries whose arrays it takes, empty for those of no library; None: all."""
+        return frozenset([self.arrays]) if self.arrays else usual_libraries(self.dispatch_key)
 
     @property
     def span(self) -> Span:
@@ -147,6 +157,7 @@ class OperatorDecl(Declared):
     Args:
         node: the operator's entry; the first that extends it, where a dispatcher defines it.
         domain: which arguments it takes, and what it returns; None: nothing is said.
+        complete: whether every call has to have a kernel, whatever the conditions of variants.
         is_outside: whether a dispatcher defines it, and manifests only extend it.
     """
 
@@ -161,6 +172,7 @@ class OperatorDecl(Declared):
     waivers: tuple[Waiver, ...] = ()
     is_outside: bool = False
     domain: Domain | None = None
+    complete: bool = False
 
     @property
     def span(self) -> Span:

@@ -28,6 +28,7 @@ DEFINITION_FIELDS = (
     "schema",
     "summary",
     "domain",
+    "complete",
     "kernels",
     "reference",
     "tolerance",
@@ -37,7 +38,7 @@ DEFINITION_FIELDS = (
 )
 EXTENSION_FIELDS = ("operator", "kernels", "cases", "override")
 OPERATOR_FIELDS = (*DEFINITION_FIELDS, "operator", "override")
-KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays")
+KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays", "when")
 COST_FIELDS = ("bytes", "flops")
 # Fields that manifests had, and what to write instead.
 _REPLACED = {
@@ -85,9 +86,22 @@ class OperatorReader:
         if schema is None:
             self.unread.add(owner.strip("`"))
             return None
-        node = Node(self.document, entry)
+        if domain is not None or "domain" not in entry:  # else it has faults
+            for kernel in kernels:
+                fields.findings += check_condition(kernel, owner, schema, domain)
+        is_complete = fields.flag(entry, "complete", f"`complete` of {owner}", default=False)
         return OperatorDecl(
-            schema, node, summary, kernels, reference, tolerance, cost, cases, waivers, domain=domain
+            schema,
+            Node(self.document, entry),
+            summary,
+            kernels,
+            reference,
+            tolerance,
+            cost,
+            cases,
+            waivers,
+            domain=domain,
+            complete=is_complete,
         )
 
     def read_extension(self, entry: dict[str, Any], index: int) -> ExtensionDecl | None:
@@ -215,6 +229,7 @@ class OperatorReader:
         cache = self._entry_point(value, "cache", f"`cache` of the {what}")
         boxed = fields.flag(value, "boxed", f"`boxed` of the {what}", default=False)
         given = fields.name(value, "name", f"`name` of the {what}")
+        when = fields.text(value, "when", f"`when` of the {what}") or ""
         # Without these it is open how the function is called.
         if (
             entry_point is None
@@ -223,7 +238,10 @@ class OperatorReader:
         ):
             return None
         name, requires = given or entry_point.name, tuple(dict.fromkeys((*self.requires, *packages)))
-        return KernelDecl(key, entry_point, name, requires, cache, boxed, kernels, arrays)
+        own = Node(self.document, value)
+        return KernelDecl(
+            key, entry_point, name, requires, cache, boxed, kernels, arrays, when=when, entry=own
+        )
 
     def _entry_point(self, container: Any, key: Any, what: str) -> EntryPoint | None:
         text = self.fields.text(container, key, what)
@@ -244,6 +262,23 @@ class OperatorReader:
             value = self.fields.read(cost, name, what, "an expression", str, int, float)
             found[name] = None if value is None else str(value)
         return Cost(**found)
+
+
+def check_condition(
+    kernel: KernelDecl, owner: str, schema: FunctionSchema, domain: Domain | None
+) -> list[Diagnostic]:
+    """What is not understood of the condition of *kernel*."""
+    if not kernel.when or kernel.entry is None:
+        return []
+    from c10cli.schema.domain_parser import parse_condition  # which many manifests need not
+
+    try:
+        parse_condition(kernel.when, schema, domain)
+    except SchemaError as error:
+        what = f"`when` of `{kernel.name}` of {owner}"
+        placed = [kernel.entry.placed(finding, "when") for finding in error.diagnostics]
+        return [replace(finding, message=f"{finding.message}, in {what}") for finding in placed]
+    return []
 
 
 def same_name(variant: KernelDecl, first: KernelDecl, owner: str) -> Diagnostic:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from c10cli.arrays.devices import Device, device_of, is_installed
 from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.library import load_library
 from c10cli.dispatch import refusals
+from c10cli.dispatch.conditions import bound
 from c10cli.dispatch.dispatcher import Dispatcher
 from c10cli.dispatch.kernel import BoundKernel, bind_kernel
 from c10cli.dispatch.names import select_name
@@ -20,13 +22,16 @@ from c10cli.errors import (
     Diagnostic,
     DispatchError,
     ManifestError,
+    NoKernelError,
     RegistrationError,
+    SchemaError,
     UnknownOperatorError,
     counted,
     did_you_mean,
 )
 from c10cli.manifest.declarations import KernelDecl, Manifest, OperatorDecl
 from c10cli.manifest.load import require_manifest
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import FunctionSchema, OperatorName
 
 
@@ -108,6 +113,28 @@ class LinkedOperator:
         """What this machine has for the tensors of the kernel that serves *dispatch_key*."""
         taken = next((v for v in self.variants.get(dispatch_key, ()) if v.taken), None)
         return taken.kernel.device if taken else device_of(dispatch_key)
+
+    def why_not(self, kernel: KernelDecl, arguments: Mapping[str, Any]) -> str:
+        """Why *kernel* does not take a call with *arguments*, all of them, by its condition; or nothing."""
+        if not kernel.when:
+            return ""
+        from c10cli.schema.domain_parser import parse_condition  # which many manifests need not
+
+        schema, domain = self.decl.schema, self.handle.domain
+        bindings = bound(domain or Domain(schema), arguments)
+        return bindings.why_not(parse_condition(kernel.when, schema, domain))
+
+    def check_takes(self, kernel: KernelDecl, arguments: Mapping[str, Any]) -> None:
+        """Refuse *arguments* that *kernel* does not take by its condition.
+
+        Raises:
+            NoKernelError: C10E413.
+        """
+        why = self.why_not(kernel, arguments)
+        if why:
+            fact = f"variant `{kernel.name}` of `{self.decl.name}` does not take such arguments: {why}"
+            todo = "give arguments that it takes, or choose another variant"
+            raise NoKernelError(Diagnostic("C10E413", fact, help=todo), operator=str(self.decl.name))
 
     def bind(self, kernel: KernelDecl) -> BoundKernel:
         """*kernel* of this operator, imported and checked against the schema.
@@ -230,9 +257,9 @@ def _link_operator(
     for key in decl.dispatch_keys:
         override = decl.is_outside and _overrides(decl, handle, key)
         variants[key] = resolve_variants(decl.variants(key), installed)
-        for variant in variants[key]:
-            if variant.taken:
-                _register(handle, variant.kernel, override=override)
+        taken = [variant.kernel for variant in variants[key] if variant.taken]
+        for kernel in reversed(taken):  # of equals the last one is asked first
+            _register(handle, kernel, override=override or kernel is not taken[-1])
     return LinkedOperator(decl, handle, variants)
 
 
@@ -257,7 +284,17 @@ def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
 def _register(handle: OperatorHandle, kernel: KernelDecl, *, override: bool = False) -> None:
     source, key = ManifestKernel(kernel), kernel.dispatch_key
     try:
-        handle.dispatcher.register_kernel(handle, key, source, override=override, site=str(kernel.span))
+        handle.dispatcher.register_kernel(
+            handle,
+            key,
+            source,
+            arrays=kernel.libraries or "",
+            when=kernel.when,
+            override=override,
+            site=str(kernel.span),
+        )
+    except SchemaError as error:  # of an operator of the dispatcher's, whose domain it has
+        raise ManifestError(*(replace(d, span=kernel.span) for d in error.diagnostics)) from error
     except RegistrationError as error:
         if error.code != "C10E302":
             raise
@@ -270,23 +307,34 @@ def _register(handle: OperatorHandle, kernel: KernelDecl, *, override: bool = Fa
 def resolve_variants(
     kernels: tuple[KernelDecl, ...], installed: Callable[[str], bool] = is_installed
 ) -> tuple[Variant, ...]:
-    """Which of *kernels*, best first, is registered: the first one whose needs are met."""
-    count, chosen = len(kernels), None
+    """Which of *kernels*, best first, are registered: those that are here and take what is left to them."""
+    count = len(kernels)
+    chosen: list[KernelDecl] = []
     variants: list[Variant] = []
     for kernel in kernels:
         missing = tuple(package for package in kernel.requires if not installed(package))
-        taken = chosen is None and not missing
+        before = next((other for other in chosen if covers(other, kernel)), None)
         if missing:
             reason = f"needs {', '.join(f'`{package}`' for package in missing)}, not installed"
-        elif chosen is not None:
-            reason = f"`{chosen.name}` comes before it"
+        elif before is not None:
+            reason = f"`{before.name}` comes before it"
         elif count == 1:
             reason = "the only variant"
+        elif chosen:
+            reason = f"takes what `{chosen[-1].name}` leaves"
         else:
             reason = f"the first of {count} whose needs are met" if variants else f"the best of {count}"
-        if taken:
-            chosen = kernel
+        taken = not missing and before is None
+        chosen += [kernel] if taken else []
         if kernel.override:
             reason = f"{reason}; override: {kernel.override}"
         variants.append(Variant(kernel, taken, reason, missing))
     return tuple(variants)
+
+
+def covers(kernel: KernelDecl, other: KernelDecl) -> bool:
+    """Whether *kernel* takes every call that *other* takes."""
+    if kernel.when and "".join(kernel.when.split()) != "".join(other.when.split()):
+        return False
+    mine, others = kernel.libraries, other.libraries
+    return mine is None or (others is not None and others <= mine)

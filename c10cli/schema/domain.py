@@ -158,8 +158,11 @@ class Bindings:
 
     def knows(self, expression: Expression) -> bool:
         """Whether all names of *expression* have values."""
+        return all(map(self._has, expression.names))
+
+    def _has(self, name: str) -> bool:
         known = (DOMAIN_WORDS, self.dims, self.dtypes, self.values, ("_",))
-        return all(any(name in names for names in known) for name in expression.names)
+        return any(name in names for names in known)
 
     def evaluate(self, expression: Expression, **more: object) -> Any:
         """The value of *expression*.
@@ -169,6 +172,11 @@ class Bindings:
         """
         names = {**DOMAIN_WORDS, **self.values, **self.dims, **self.dtypes, **more}
         return Evaluation(expression.text, names, FUNCTIONS).value(expression.tree)
+
+    def why_not(self, condition: Expression) -> str:
+        """Why *condition* does not hold, as it does not where a name has no value; or empty."""
+        unknown = [name for name in sorted(condition.names) if not self._has(name)]
+        return f"nothing gives `{unknown[0]}` a value" if unknown else self.why_false(condition)
 
     def why_false(self, condition: Expression, **more: object) -> str:
         """Why *condition* does not hold, as in ``d <= 8 is false: d is 9, from q float16[9]``; or empty."""

@@ -209,6 +209,8 @@ class Evaluation:
         for operand in (left, right) if is_order else ():
             if not is_number(operand) or isinstance(operand, complex):
                 raise self.fault(f"`<` and `>` compare numbers, not {describe(operand)}", node)
+        if left is None or right is None:  # a tensor would compare its elements
+            return (left is right) is (function is operator.eq)
         left, right = (list(v) if isinstance(v, tuple) else v for v in (left, right))
         return function(left, right)
 

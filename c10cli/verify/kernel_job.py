@@ -12,11 +12,11 @@ from c10cli.dispatch.kernel import OpKernel
 from c10cli.errors import C10Error, Diagnostic, ManifestError
 from c10cli.jobs.child import At, DoItem, import_libraries, serve
 from c10cli.jobs.fingerprint import check_same
-from c10cli.manifest.declarations import KernelDecl, OperatorDecl
+from c10cli.manifest.declarations import KernelDecl
 from c10cli.manifest.link import LinkedOperator, Variant, load_registry
 from c10cli.verify.cost import evaluate_cost
-from c10cli.verify.inputs import case_points, is_of_case, make_arguments
-from c10cli.verify.reference import check_kernel, expect
+from c10cli.verify.inputs import CasePoint, case_points, is_of_case, make_arguments
+from c10cli.verify.reference import Expectation, check_kernel, expect
 
 
 def prepare(job: Mapping[str, Any]) -> DoItem:
@@ -48,6 +48,7 @@ class _Checked:
         skipped: the stage that was left out, and why.
         findings: what is wrong with the kernel.
         shared: what is wrong with the operator's reference or cases, and so with no kernel.
+        refused: why the kernel's condition does not hold for a case.
     """
 
     bound: bool = False
@@ -56,6 +57,7 @@ class _Checked:
     skipped: tuple[()] | tuple[str, str] = ()
     findings: list[Diagnostic] = field(default_factory=list)
     shared: list[Diagnostic] = field(default_factory=list)
+    refused: str = ""
 
     def check(self, linked: LinkedOperator, variant: Variant, not_run: str, seed: int, at: At) -> None:
         """Bind the kernel, and compare it with the reference on all cases; the first is called twice.
@@ -71,23 +73,20 @@ class _Checked:
             return
         key = DispatchKey(variant.kernel.dispatch_key)
         kernel = OpKernel(linked.handle.calling, key, bound)
-        self._compare(linked.decl, variant.kernel, kernel, seed, at)
+        self._compare(linked, variant.kernel, kernel, seed, at)
         if not (self.run or self.skipped):
-            self.skipped = ("run", "no case could be made" if self.shared else "the operator has no cases")
+            why = f"it takes no case, as {self.refused}" if self.refused else "the operator has no cases"
+            self.skipped = ("run", "no case could be made" if self.shared else why)
         elif linked.decl.reference is None:
             self.skipped = self.skipped or ("compare", "the operator has no reference to compare with")
 
-    def _compare(self, decl: OperatorDecl, declared: KernelDecl, kernel: OpKernel, seed: int, at: At) -> None:
+    def _compare(
+        self, linked: LinkedOperator, declared: KernelDecl, kernel: OpKernel, seed: int, at: At
+    ) -> None:
+        decl = linked.decl
         for point in case_points(decl):
-            try:
-                at(f"inputs {point.label}")
-                arguments = make_arguments(decl, point, seed=seed)
-                at(f"reference {point.label}")
-                expectation = expect(decl, point, arguments=arguments)
-            except C10Error as error:
-                self.shared += error.diagnostics
-                if not is_of_case(error):
-                    self.skipped = ("run", "the reference failed")
+            expectation = self._expect(linked, declared, point, seed, at)
+            if expectation is None:
                 continue
             if point.case.bench:  # others need no cost
                 try:
@@ -108,6 +107,25 @@ class _Checked:
             self.run = True
             self.compared += expectation.returns is not None
             self.findings += [d if d.span else replace(d, span=declared.span) for d in found]
+
+    def _expect(
+        self, linked: LinkedOperator, declared: KernelDecl, point: CasePoint, seed: int, at: At
+    ) -> Expectation | None:
+        """The arguments of *point* and what the reference gives; None where the kernel is not called."""
+        try:
+            at(f"inputs {point.label}")
+            arguments = make_arguments(linked.decl, point, seed=seed)
+            refused = linked.why_not(declared, arguments)
+            if refused:
+                self.refused = refused
+                return None
+            at(f"reference {point.label}")
+            return expect(linked.decl, point, arguments=arguments)
+        except C10Error as error:
+            self.shared += error.diagnostics
+            if not is_of_case(error):
+                self.skipped = ("run", "the reference failed")
+        return None
 
     def as_fields(self) -> Mapping[str, Any]:
         """All but `shared`, which the findings include."""

@@ -242,6 +242,8 @@ def test_json_says_the_same(explain):
         "reason": "the first of 2 whose needs are met",
         "override": None,
         "requires": [],
+        "arrays": None,
+        "when": None,
         "cache": None,
         "boxed": False,
         "package": None,

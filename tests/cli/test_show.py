@@ -134,6 +134,8 @@ def test_json_says_the_same(c10, demo, monkeypatch):
         "reason": "the first of 2 whose needs are met",
         "override": None,
         "requires": [],
+        "arrays": None,
+        "when": None,
         "cache": None,
         "boxed": False,
         "package": None,

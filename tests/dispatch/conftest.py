@@ -63,10 +63,11 @@ def x():
 def check_invariants(op):
     """What the table of *op* learned follows from its registrations."""
     table = op.table()
-    assert set(table.by_key) <= set(table.registrations)
-    for key, function in table.by_key.items():
-        bound = table.registrations[key][-1].bound(op.schema)
-        assert function is bound.function or bound.boxed or bound.cache_creator
+    for library, functions in table.functions.items():
+        for key, function in functions.items():
+            first = table.asked(key, library)[0]
+            bound = first.bound(op.schema)
+            assert function is bound.function or first.condition or bound.boxed or bound.cache_creator
     assert all(entries for entries in table.registrations.values())
 
 

@@ -60,9 +60,9 @@ def removed():
     return op
 
 
-def within(domain):
+def within(domain, **options):
     op = Dispatcher(checked=True).register_schema("t::f(Tensor x) -> Tensor", domain=domain)
-    op.dispatcher.register_kernel(op, "CPU", lambda x: x + 1)
+    op.dispatcher.register_kernel(op, "CPU", lambda x: x + 1, **options)
     return op
 
 
@@ -120,6 +120,10 @@ ERRORS = {
         {"operator": "t::f", "dispatch_key": DispatchKey.Meta, "registered_keys": None},
     ),
     "C10E404": (lambda: crowded().lookup(), {"operator": "t::f"}),
+    "C10E413": (
+        lambda: within({"x": "floating[n]"}, when="n > 2").call(np.ones(2)),
+        {"operator": "t::f", "dispatch_key": DispatchKey.CPU, "registered_keys": None},
+    ),
     "C10E405 domain": (
         lambda: within({"x": "floating[n]", "returns": "any[n]"}).call(np.ones((2, 2))),
         {"operator": "t::f", "argument": "x"},

@@ -1,4 +1,4 @@
-"""What choosing the kernel adds for the arrays that people have, and for lists, optionals, several returns.
+"""What choosing the kernel adds for the arrays that people have, for lists, optionals, returns, conditions.
 
 All ways are sampled in turn in one process, each beside a direct call of its
 own kernel, and judged by how much more they add than two arrays of NumPy do,
@@ -34,6 +34,19 @@ LIMITS = {
     "tuple of torch": 5,
     "Tensor?": 1.3,
     "three returns": 1.85,
+    "NumPy, a dtype": 3.4,
+    "NumPy, one size": 3.5,
+    "NumPy, three sizes": 4.75,
+    "torch, a dtype": 6.9,
+    "torch, one size": 8.2,
+    "torch, three sizes": 9.9,
+}
+DOMAIN = {"T": "floating", "x": "T[batch, rows, d]"}
+# By title, the condition of a kernel that is asked before another one.
+CONDITIONS = {
+    "a dtype": "T in (float32, float64)",
+    "one size": "d <= 128",
+    "three sizes": "batch * rows <= 4096 and d <= 128",
 }
 
 
@@ -55,10 +68,16 @@ def bodies(torch, jax):
         "Tensor?, the first is None": (OPTIONAL, (None, a)),
         "three returns": (SEVERAL, (a,)),
     }
+    rows, tensor = np.ones((2, 4, 16), np.float32), torch.ones(2, 4, 16)
+    for title in CONDITIONS:
+        cases |= {f"NumPy, {title}": (PAIR, (rows, rows)), f"torch, {title}": (PAIR, (tensor, tensor))}
     made, dispatcher = {}, Dispatcher()
     for number, (title, ((schema, kernel), args)) in enumerate(cases.items()):
-        op = dispatcher.register_schema(f"perf::f{number}{schema}")
+        when = CONDITIONS.get(title.rpartition(", ")[2], "")
+        op = dispatcher.register_schema(f"perf::f{number}{schema}", domain=DOMAIN if when else None)
         dispatcher.register_kernel(op, "CPU", kernel)
+        if when:
+            dispatcher.register_kernel(op, "CPU", kernel, when=when)
         made[title] = Body(op.call, args)
         made[f"{title}, direct"] = Body(kernel, args)
     return made
