@@ -163,6 +163,11 @@ class Kinds:
 
     def _of_subscript(self, node: ast.Subscript) -> str:
         kind = self.expect(node.value, "list", "sizes", "tensors")
+        if isinstance(node.slice, ast.Slice):
+            for end in (node.slice.lower, node.slice.upper):
+                if end is not None:
+                    self.expect(end, "number")
+            return kind
         self.expect(node.slice, "number")
         return {"sizes": "number", "tensors": "tensor"}.get(kind, "any")
 
@@ -182,7 +187,8 @@ class Kinds:
             if kind == "_":
                 self._check_element(node, argument)
             elif kind in ("sizes", "any"):
-                self.expect(argument, *(("sizes", "list", "text") if kind == "sizes" else _IN_WORDS))
+                many = ("sizes", "list", "text", "tensors") if name == "len" else ("sizes", "list")
+                self.expect(argument, *(many if kind == "sizes" else _IN_WORDS))
             else:
                 many = ("sizes", "list") if name in ("min", "max") and len(given) == 1 else ()
                 self.expect(argument, kind, *many)

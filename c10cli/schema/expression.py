@@ -110,6 +110,8 @@ def _node_fault(text: str, node: ast.expr) -> str | None:
         return None if type(node.op) in _UNARY else "`~` is not part of an expression"
     if isinstance(node, (ast.BoolOp, ast.Subscript)):
         return None
+    if isinstance(node, ast.Slice):
+        return None if node.step is None else "a step is not part of an expression"
     if isinstance(node, ast.Compare):
         known = all(type(op) in _COMPARISONS or isinstance(op, (ast.In, ast.NotIn)) for op in node.ops)
         return None if known else "`is` is not part of an expression"
@@ -283,6 +285,8 @@ class Evaluation:
         return result
 
     def _subscript(self, node: ast.Subscript) -> Any:
+        if isinstance(node.slice, ast.Slice):
+            return self._sliced(node, node.slice)
         value, index = self.value(node.value), self.value(node.slice)
         if not isinstance(value, (list, tuple)) or type(index) is not int:
             what = f"{describe(value)} at {describe(index)}"
@@ -290,6 +294,13 @@ class Evaluation:
         if not -len(value) <= index < len(value):
             raise self.fault(f"item {index} of a list of {len(value)}", node)
         return value[index]
+
+    def _sliced(self, node: ast.Subscript, places: ast.Slice) -> Any:
+        value = self.value(node.value)
+        ends = [None if end is None else self.value(end) for end in (places.lower, places.upper)]
+        if not isinstance(value, (list, tuple)) or not all(end is None or type(end) is int for end in ends):
+            raise self.fault(f"`[ : ]` takes items of a list by their numbers, not {describe(value)}", node)
+        return value[slice(*ends)]
 
     def _call(self, node: ast.Call) -> Any:
         assert isinstance(node.func, ast.Name)  # the whitelist has nothing else

@@ -111,7 +111,7 @@ def test_infinity_and_nan_are_what_floats_hold_also_by_division():
     ("text", "column", "end_column", "words"),
     [
         ("x.real", 1, 7, "`x.real` is not part"),
-        ("1 + a[0:1]", 7, 10, "`0:1` is not part"),
+        ("1 + a[0:9:2]", 7, 12, "a step is not part"),
         ("lambda: 0", 1, 10, "`lambda: 0` is not part"),
         ("[i for i in x]", 1, 15, "`[i for i in x]` is not part"),
         ("1 if x else 2", 1, 14, "`1 if x else 2` is not part"),
@@ -246,6 +246,7 @@ def test_the_outermost_function_tells_whether_the_value_is_an_array(text, is_arr
         ("n in (1, 2) or word not in ['a', 'b']", True),
         ("sizes[-1] * sizes[0]", 10),
         ("sizes == [2, 5]", True),
+        ("sizes[:-1] == [2] and sizes[:0] == [] and sizes[1:][0] == 5", True),
         ("nothing or word", "c"),
         ("word or nothing", "c"),
         ("nothing == none", True),

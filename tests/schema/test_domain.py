@@ -178,6 +178,7 @@ def test_returns_are_compared_in_shape_and_dtype():
     [
         ("int64[*reduced(n, dim, keep)]", None, ("int64", (2, 1, 4))),
         ("T[*without(n, dim)]", None, ("int8", (2, 4))),
+        ("T[*n[:dim], *n[dim + 1:]]", None, ("int8", (2, 4))),
         ("T[*with_size(n, dim, 2 * n[0])]", None, ("int8", (2, 4, 4))),
         ("promote(T, float16)[prod(n), len(n)]", None, ("float16", (24, 3))),
         ("dtype or T[...]", "float64", ("float64", None)),
