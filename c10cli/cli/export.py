@@ -9,7 +9,7 @@ import click
 
 from c10cli.cli.options import FILE, check_overwrite, command as c10_command, force_option, sealed
 from c10cli.cli.session import Session
-from c10cli.errors import Diagnostic, counted
+from c10cli.errors import Diagnostic, capped, counted
 from c10cli.files import write_atomic
 
 
@@ -24,12 +24,14 @@ def command(session: Session, target: str, save: Path, select: tuple[str, ...], 
     After `import FILE`, torch.ops has every operator of the registry, with its
     CPU and CUDA kernels; FILE finds the registry relative to itself.  Python
     can do the same without a file: see export_to_torch in
-    c10cli.interop.torch_export.  PATTERN is a part of a name or, with `*` or
+    c10cli.interop.torch_export.  Where the domain of an operator says what it
+    returns, torch.compile takes it into its graph.  PATTERN is a part of a name or, with `*` or
     `?`, a pattern for the whole name.
 
     Example: c10 export --to torch --select softmax --save c10_ops.py
     """
     from c10cli.interop import torch_export
+    from c10cli.interop.torch_fake import why_no_fake
 
     reason = torch_export.module_name_fault(save)
     if reason:
@@ -45,11 +47,16 @@ def command(session: Session, target: str, save: Path, select: tuple[str, ...], 
     module = torch_export.render_module(registry.manifest.path, save, select)
     write_atomic(save, sealed(module, "c10 export"))
     counts = Counter(key for linked in chosen for key in torch_export.exported_kernels(linked))
+    without = {str(o.decl.name): why for o in chosen if (why := why_no_fake(o.decl.schema, o.decl.domain))}
     if session.is_json:
         names = [str(linked.decl.name) for linked in chosen]
-        session.echo_json("c10.export/1", to=target, file=str(save), operators=names, kernels=counts)
+        named = {"operators": names, "kernels": counts, "without_fake": without}
+        session.echo_json("c10.export/1", to=target, file=str(save), **named)
         return 0
     kernels = " and ".join(f"{counts[key]} {key}" for key in torch_export.EXPORTED_KEYS)
     session.echo(f"{save}: {counted(len(chosen), 'operator')} with {kernels} kernels")
     session.echo(f"`import {save.stem}` registers them under torch.ops")
+    if without:
+        told = "; ".join(capped([f"{name}: {why}" for name, why in without.items()], 4))
+        session.echo(f"without fake kernels, so that torch.compile breaks its graph there: {told}")
     return 0

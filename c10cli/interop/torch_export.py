@@ -21,6 +21,7 @@ from c10cli.arrays.devices import is_installed
 from c10cli.describe import error_text
 from c10cli.dispatch.names import matches_name
 from c10cli.errors import Diagnostic, RegistrationError, ReportError, SchemaError
+from c10cli.interop.torch_fake import is_functional, make_fake_kernel, refuse_gradient, why_no_fake
 from c10cli.interop.torch_kernel import make_torch_kernel
 from c10cli.manifest.declarations import OperatorDecl
 from c10cli.manifest.discover import shipped_registry
@@ -86,8 +87,8 @@ def export_to_torch(registry: Registry, library: Any = None, *, select: Sequence
 def _declared(linked: LinkedOperator) -> Iterable[str]:
     """What makes an operator of a registry file the same as the one registered from it before."""
     yield str(linked.decl.schema)
-    for key, variant in exported_kernels(linked).items():
-        yield f"{key} {variant.kernel.entry_point.folder}/{variant.kernel.entry_point}"
+    for key, variants in exported_kernels(linked).items():
+        yield from (f"{key} {v.kernel.entry_point.folder}/{v.kernel.entry_point}" for v in variants)
 
 
 def select_operators(operators: Iterable[LinkedOperator], select: Sequence[str]) -> list[LinkedOperator]:
@@ -95,14 +96,15 @@ def select_operators(operators: Iterable[LinkedOperator], select: Sequence[str])
     return [linked for linked in operators if matches_name(str(linked.decl.name), select)]
 
 
-def exported_kernels(linked: LinkedOperator) -> dict[str, Variant]:
-    """The kernel of each dispatch key that torch can call: the registered one, if it takes such arrays."""
-    return {
-        key: variant
-        for key, libraries in EXPORTED_KEYS.items()
-        for variant in linked.variants.get(key, ())
-        if variant.taken and variant.kernel.arrays in libraries
-    }
+def exported_kernels(linked: LinkedOperator) -> dict[str, list[Variant]]:
+    """The variants of each dispatch key that torch can call: those for its own tensors before others."""
+    found = {}
+    for key, libraries in EXPORTED_KEYS.items():
+        variants = [v for v in linked.variants.get(key, ()) if v.taken and v.kernel.arrays in libraries]
+        variants.sort(key=lambda variant: variant.kernel.arrays != "torch")
+        if variants:
+            found[key] = variants
+    return found
 
 
 def check_exportable(operators: Sequence[OperatorDecl]) -> None:
@@ -182,12 +184,18 @@ def _register_all(chosen: Sequence[LinkedOperator], libraries: dict[str, Any]) -
 
 
 def _register(linked: LinkedOperator, library: Any) -> None:
+    import torch
+
     name = linked.decl.name
     # With the namespace spelt out, torch raises when the interpreter ends.
     plain, schema = (str(text).removeprefix(f"{name.namespace}::") for text in (name, linked.decl.schema))
     library.define(schema)
-    for key, variant in exported_kernels(linked).items():
-        library.impl(plain, make_torch_kernel(linked, variant), key)
+    for key, variants in exported_kernels(linked).items():
+        library.impl(plain, make_torch_kernel(linked, variants), key)
+    if not why_no_fake(linked.decl.schema, linked.decl.domain):
+        torch.library.register_fake(str(name), make_fake_kernel(linked), lib=library)
+    if is_functional(linked.decl.schema):
+        torch.library.register_autograd(str(name), refuse_gradient(linked.decl.schema), lib=library)
 
 
 def _first(findings: list[Diagnostic]) -> list[Diagnostic]:

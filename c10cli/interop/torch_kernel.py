@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,27 +22,60 @@ from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
 
-def make_torch_kernel(linked: LinkedOperator, variant: Variant) -> Callable[..., Any]:
-    """The kernel of *variant* as a function for `torch.library.Library.impl`.
+def make_torch_kernel(linked: LinkedOperator, variants: Sequence[Variant]) -> Callable[..., Any]:
+    """The first of *variants* that takes a call, as a function for `torch.library.Library.impl`.
 
-    The kernel is imported at the first call.  torch leaves out arguments that
+    A kernel is imported at its first call.  torch leaves out arguments that
     equal their default, so the schema's defaults are filled in again.  A
     kernel that takes NumPy's arrays gets the tensors' own memory.  A result
     that shares memory with an argument where the schema does not say so is
     copied: torch takes every other result for new.
     """
-    kernel = variant.kernel
     ready = threading.local()  # one OpKernel, and so one cache, serves one thread
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not hasattr(ready, "kernel"):
+        kernel = _choose(linked, variants, args, kwargs)
+        kernels = vars(ready).setdefault("kernels", {})
+        if kernel.name not in kernels:
             key = DispatchKey(kernel.dispatch_key)
-            ready.kernel = OpKernel(linked.handle.calling, key, linked.bind(kernel))
+            kernels[kernel.name] = OpKernel(linked.handle.calling, key, linked.bind(kernel))
         exchange = _Exchange(linked.decl.schema, kernel)
         named = {keyword: exchange.take(value) for keyword, value in kwargs.items()}
-        return exchange.give(ready.kernel(*map(exchange.take, args), **named))
+        return exchange.give(kernels[kernel.name](*map(exchange.take, args), **named))
 
-    return call
+    apart: list[Any] = []
+
+    def call_apart(*args: Any, **kwargs: Any) -> Any:
+        """What is compiled calls the operator; the kernel's own Python is not to be compiled as well."""
+        if "torch._dynamo" not in sys.modules:
+            return call(*args, **kwargs)
+        if not apart:
+            compiler: Any = sys.modules["torch"].compiler
+            apart.append(compiler.disable(call))
+        return apart[0](*args, **kwargs)
+
+    return call_apart
+
+
+def _choose(
+    linked: LinkedOperator, variants: Sequence[Variant], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> KernelDecl:
+    """The first of *variants* whose condition holds.
+
+    Raises:
+        NoKernelError: C10E413.
+    """
+    if not variants[0].kernel.when:
+        return variants[0].kernel
+    schema = linked.decl.schema
+    values = linked.handle.calling.slow_bind(args, kwargs)
+    named = dict(zip((argument.name for argument in schema.arguments), values, strict=True))
+    fitting = (v.kernel for v in variants if not linked.why_not(v.kernel, named))
+    kernel = next(fitting, None)
+    if kernel is None:
+        linked.check_takes(variants[-1].kernel, named)
+    assert kernel is not None
+    return kernel
 
 
 class _Exchange:

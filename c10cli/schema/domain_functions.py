@@ -74,6 +74,12 @@ def _with_size(sizes: Sequence[Any], axis: int, size: Any) -> tuple[Any, ...]:
     return (*sizes[:place], size, *sizes[place + 1 :])
 
 
+def _joined(tensors: Sequence[Any], axis: int) -> tuple[Any, ...]:
+    """The shape of *tensors* joined along *axis*, that of the first elsewhere."""
+    shape = _shape(tensors[0])
+    return _with_size(shape, axis, sum(tensor.shape[axis] for tensor in tensors))
+
+
 def _promote(*dtypes: str) -> str:
     """The dtype of a result of several, as torch has it: the highest kind decides, then the widest."""
     return reduce(_promote_two, dtypes)
@@ -123,6 +129,7 @@ SIGNATURES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "without": (("sizes", "number"), "sizes"),
     "reduced": (("sizes", "any", "truth"), "sizes"),
     "with_size": (("sizes", "number", "number"), "sizes"),
+    "joined": (("tensors", "number"), "sizes"),
     "promote": (("dtype*",), "dtype"),
 }
 # Those of all elements of a tensor, which `c10cli.arrays` knows how to judge.
@@ -140,5 +147,6 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "without": _without,
     "reduced": _reduced,
     "with_size": _with_size,
+    "joined": _joined,
     "promote": _promote,
 }

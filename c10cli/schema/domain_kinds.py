@@ -187,8 +187,8 @@ class Kinds:
             if kind == "_":
                 self._check_element(node, argument)
             elif kind in ("sizes", "any"):
-                many = ("sizes", "list", "text", "tensors") if name == "len" else ("sizes", "list")
-                self.expect(argument, *(many if kind == "sizes" else _IN_WORDS))
+                lists = ("sizes", "list", "text", "tensors") if name == "len" else ("sizes", "list")
+                self.expect(argument, *(lists if kind == "sizes" else _IN_WORDS))
             else:
                 many = ("sizes", "list") if name in ("min", "max") and len(given) == 1 else ()
                 self.expect(argument, kind, *many)

@@ -21,6 +21,8 @@ def test_the_module_is_written_and_said_how_to_use(c10, demo, folder):
     assert ran.out.splitlines() == [
         "my_ops.py: 2 operators with 2 CPU and 1 CUDA kernels",
         "`import my_ops` registers them under torch.ops",
+        "without fake kernels, so that torch.compile breaks its graph there: "
+        "demo::double: the domain has no `returns`; demo::add: the domain has no `returns`",
     ]
     text = (folder / "my_ops.py").read_text(encoding="utf-8")
     assert "'registry.yaml'" in text
@@ -50,6 +52,7 @@ def test_json_names_the_operators(c10, demo):
         "file": "my_ops.py",
         "operators": ["demo::double"],
         "kernels": {"CPU": 1, "CUDA": 1},
+        "without_fake": {"demo::double": "the domain has no `returns`"},
         "registry": "registry.yaml",
         "disabled": [],
     }

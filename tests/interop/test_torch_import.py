@@ -84,7 +84,7 @@ def test_executorchs_operators_come_without_kernels_and_it_is_said_why(file):
     assert imported.note.startswith("its own kernels are C++ functions")
 
 
-def test_bound_to_torch_only_torchs_own_operators_get_kernels(file):
+def test_bound_to_torch_only_torchs_own_operators_get_kernels(file, torch):
     schemas = file("native_functions.yaml", NATIVE)
     path = file("functions.yaml", EXECUTORCH)
     imported = import_file(path, keys=("CPU",), bind=True, schemas=schemas)
