@@ -7,7 +7,7 @@ import math
 import sys
 import traceback
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from c10cli.files import is_stream, write_atomic
 from c10cli.jobs.fork import run_copy
 from c10cli.manifest.link import LinkedOperator
 from c10cli.schema import types as schema_types
-from c10cli.schema.model import FunctionSchema
+from c10cli.schema.model import Argument, FunctionSchema
 
 STANDARD_OUTPUT = Path("-")
 
@@ -113,8 +113,16 @@ def _outcome(call: OperatorCall, arguments: dict[str, Any], save: Path | None, *
     except C10Error as error:
         error.facts["traceback"] = _traceback_of(error)
         raise
-    shown = [show(declared.name, value) for declared, value in zip(schema.returns, returns, strict=True)]
-    return _Outcome(kernel.name, shown, saved_bytes(save, schema, returns) if save else b"")
+    results = [*zip(schema.returns, returns, strict=True)]
+    results += [(a, placed[a.name]) for a in _written(schema) if placed[a.name] is not None]
+    shown = [show(declared.name, value) for declared, value in results]
+    return _Outcome(kernel.name, shown, saved_bytes(save, results) if save else b"")
+
+
+def _written(schema: FunctionSchema) -> list[Argument]:
+    """The arguments that are written and that no return is: what else a call gives."""
+    returned = {name for declared in schema.returns if declared.alias for name in declared.alias.sets}
+    return [a for a in schema.arguments if a.alias and a.is_mutable and not a.alias.sets & returned]
 
 
 def _traceback_of(error: BaseException) -> str:
@@ -232,13 +240,14 @@ def check_savable(path: Path, schema: FunctionSchema) -> None:
         click.UsageError: a file of this name cannot hold what *schema* returns.
         ReportError: C10E701, its folder is not there.
     """
-    for index, declared in enumerate(schema.returns):
+    outputs = (*schema.returns, *_written(schema))
+    for index, declared in enumerate(outputs):
         kind = declared.type
         is_array = schema_types.is_tensor(kind) or schema_types.is_optional_tensor(kind)
         if not (is_array or schema_types.is_tensor_list(kind)):
             name = declared.name or f"return_{index}"
             raise click.UsageError(f"return `{name}` of `{schema.name}` is {kind}, no array to save")
-    count, is_piped = len(schema.returns), path == STANDARD_OUTPUT or is_stream(path)
+    count, is_piped = len(outputs), path == STANDARD_OUTPUT or is_stream(path)
     if not is_piped and path.suffix not in (".npy", ".npz"):
         raise click.UsageError(f"--save `{path}` ends in neither .npy nor .npz, for one array or several")
     if count != 1 and (is_piped or path.suffix == ".npy"):
@@ -248,13 +257,13 @@ def check_savable(path: Path, schema: FunctionSchema) -> None:
         raise ReportError(Diagnostic("C10E701", fact, help="make it, or name another"))
 
 
-def saved_bytes(path: Path, schema: FunctionSchema, returns: tuple[Any, ...]) -> bytes:
+def saved_bytes(path: Path, results: Sequence[tuple[Argument, Any]]) -> bytes:
     """What goes into *path*: an .npz for any number of tensors or else an .npy for one.
 
     Raises:
         ReportError: C10E701, it cannot hold them.
     """
-    named = _named_arrays(schema, returns)
+    named = _named_arrays(results)
     is_archive = path.suffix == ".npz" and not is_stream(path)
     if not is_archive and len(named) != 1:  # such as a list of tensors, which only now is counted
         fact = f"`{path}` cannot hold {counted(len(named), 'array')}"
@@ -308,10 +317,10 @@ def _as_saved(name: str, tensor: Any) -> Any:
     raise ReportError(Diagnostic("C10E701", fact, help=todo))
 
 
-def _named_arrays(schema: FunctionSchema, returns: tuple[Any, ...]) -> dict[str, Any]:
-    """Every tensor returned, under its name in the schema or its place."""
+def _named_arrays(results: Sequence[tuple[Argument, Any]]) -> dict[str, Any]:
+    """Every tensor of *results*, under its name in the schema or its place."""
     named: list[tuple[str, Any]] = []
-    for index, (declared, value) in enumerate(zip(schema.returns, returns, strict=True)):
+    for index, (declared, value) in enumerate(results):
         name = declared.name or f"return_{index}"
         if is_tensor(value):
             named.append((name, value))

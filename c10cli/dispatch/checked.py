@@ -268,8 +268,11 @@ def check_returns(schema: FunctionSchema, kernel: str, result: Any) -> tuple[Any
             came, todo = describe(value), "return what the schema says, as a tuple where there are several"
             if hasattr(value, "__array__"):
                 todo = "return a plain array, or teach its type with register_tensor_type"
-            if is_numpy_scalar(value):
-                came, todo = f"the NumPy scalar {value.dtype.name}", "make an array of it: numpy.asarray(...)"
+            listed = isinstance(value, list | tuple)
+            scalar = next(filter(is_numpy_scalar, value if listed else [value]), None)
+            if scalar is not None:
+                came = f"{'a list with ' * listed}the NumPy scalar {scalar.dtype.name}"
+                todo = "make an array of it: numpy.asarray(...)"
             fact = f"gave {came} for return {index}{name}, declared {declared.type}"
             raise wrong_return(schema, kernel, fact, todo)
     return values

@@ -107,9 +107,8 @@ class Live:
         ManifestError: C10E101, torch is not installed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, todo: str = "pip install torch, or name a file") -> None:
         if not is_installed("torch"):
-            todo = "pip install torch, or name a file"
             raise ManifestError(Diagnostic("C10E101", "there is no torch to import from", help=todo))
         import torch
 
@@ -163,7 +162,8 @@ def import_file(
     is_executorch = any(function.is_executorch for function in functions)
     bound = tuple(keys) if (bind if bind is not None else not is_executorch) else ()
     only_named = [function.name for function in functions if function.schema is None]
-    live = Live() if (only_named and not schemas) or (bound and is_installed("torch")) else None
+    todo = "name the file with its schemas, --schemas native_functions.yaml, or pip install torch"
+    live = Live(todo) if (only_named and not schemas) or (bound and is_installed("torch")) else None
     if schemas:
         named = {
             f.name: (f.schema, keys_of(f, bound)) for f in read_native_functions(read_document(str(schemas)))

@@ -39,7 +39,7 @@ def headline(run: RunResult) -> str:
     """What was measured and how it ended, in one line."""
     operators = len({case.operator for case in run.cases})
     parts = [f"{counted(len(run.cases), 'case')} of {counted(operators, 'operator')}"]
-    statuses = [case.status for case in run.cases]
+    statuses = [status_text(case) for case in run.cases]
     parts += [f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)]
     if run.skipped:
         parts.append(f"{counted(len(run.skipped), 'kernel')} skipped")
@@ -77,8 +77,14 @@ def case_columns(cases: Sequence[CaseResult], run: RunResult) -> list[Column]:
         column("GFLOP/s", lambda case: case.gflop_per_s, render_number, rank=5),
         column("of peak", lambda case: case.peak_percent(peaks), render_percent, rank=2),
         column("dispatcher", lambda case: case.dispatcher, render_difference, rank=1),
-        column("status", lambda case: case.status),
+        column("status", status_text),
     ]
+
+
+def status_text(case: CaseResult) -> str:
+    """The status of *case*; of one whose operator has no reference, which nothing was compared with, that."""
+    is_unchecked = case.status == "ok" and str(case.checks.get("against", "")).startswith("none")
+    return "unchecked" if is_unchecked else case.status
 
 
 def _case_text(case: CaseResult) -> str:

@@ -358,6 +358,7 @@ def _fault(text: str, message: str, node: ast.expr | None = None) -> ManifestErr
     """*message* about *node*, or about all of *text*."""
     span = span_in(text, *place_in(text, node))
     todo = "give what the dtype can hold, or another dtype" if " cannot hold " in message else ""
+    todo = "install it, or choose another dtype" if " needs the package " in message else todo
     return ManifestError(Diagnostic("C10E110", f"{message}, in `{shortened(text)}`", span, help=todo))
 
 

@@ -382,17 +382,48 @@ def test_a_kernel_that_is_wrong_is_a_finding(call, op, code, fact):
 
 
 def test_shapes_that_do_not_fit_are_wrong_use_told_by_the_kernel(shipped):
-    ran = shipped("matmul", "ones(2, 3)", "ones(2, 3)")
+    ran = shipped("cat", "[ones(2, 3), ones(2, 4)]")
     assert ran.code == 2
     first, second, third, fourth = ran.err.splitlines()
     assert first == (
-        "error[C10E501]: kernel `kernels/matmul.py:matmul_cpu` of `c10::matmul` raised ValueError: "
-        "self float32[2, 3] and other float32[2, 3] do not fit a matrix product"
+        "error[C10E501]: kernel `kernels/cat.py:cat_cpu` of `c10::cat` raised ValueError: "
+        "tensors[1] float32[2, 4] does not match tensors[0] float32[2, 3] outside dim 0"
     )
-    assert second == " --> call of c10::matmul with `self`: float32[2, 3], `other`: float32[2, 3]"
+    assert second == " --> call of c10::cat with `tensors`: list of 2, `dim`: int 0"
     assert third.startswith("  = note: raised at ")
-    assert "kernels/matmul.py:" in third
+    assert "kernels/cat.py:" in third
     assert fourth == "  = help: give arguments that the kernel takes, or correct the kernel"
+
+
+def test_arguments_outside_of_the_domain_are_wrong_use_and_reach_no_kernel(shipped):
+    ran = shipped("matmul", "ones(2, 3)", "ones(2, 3)")
+    assert ran.code == 2
+    assert ran.err.splitlines()[0] == (
+        "error[C10E405]: argument `other` of `c10::matmul`, float32[2, 3], is outside its domain: "
+        "`inner` is 2 here, and inner is 3, from self float32[2, 3]"
+    )
+
+
+def test_written_arguments_that_are_not_returned_are_shown_and_saved(c10, folder):
+    (folder / "registry.yaml").write_text(
+        """version: 1
+operators:
+  - schema: "t::twice(Tensor! out, Tensor x) -> ()"
+    kernels: {CPU: k.py:twice}
+  - schema: "t::both(Tensor(a!) x, Tensor(b!)? y=None) -> Tensor(a!)"
+    kernels: {CPU: k.py:both}
+"""
+    )
+    (folder / "k.py").write_text(
+        "def twice(out, x):\n    out[...] = 2 * x\n"
+        "def both(x, y):\n    x[...] = 1\n    if y is not None:\n        y[...] = 2\n    return x\n"
+    )
+    ran = c10("call", "twice", "zeros(2)", "ones(2)", "--save", "o.npy")
+    assert ran.out.splitlines() == ["out: float32[2]", "[2., 2.]"]
+    assert np.load(folder / "o.npy").tolist() == [2, 2]
+    assert c10("call", "both", "zeros(1)").out.splitlines() == ["float32[1]", "[1.]"]
+    given = c10("call", "both", "zeros(1)", "zeros(1)", "--format", "json").json["returns"]
+    assert [(returned["name"], returned["data"]) for returned in given] == [("", [1]), ("y", [2])]
 
 
 def test_what_a_kernel_prints_does_not_spoil_the_output(call, folder, c10_process):

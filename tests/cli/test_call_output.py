@@ -20,7 +20,7 @@ from c10cli.schema.parser import parse_schema
 
 
 def save_returns(path, schema, returns):
-    write_saved(path, saved_bytes(path, schema, returns))
+    write_saved(path, saved_bytes(path, [*zip(schema.returns, returns, strict=True)]))
 
 
 @pytest.mark.parametrize(
