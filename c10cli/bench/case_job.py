@@ -10,7 +10,7 @@ from typing import Any
 from c10cli.arrays.keys import DispatchKey
 from c10cli.bench.environment import max_rss_bytes
 from c10cli.bench.outcome import CaseResult, Status
-from c10cli.bench.plan import Case, find_cases
+from c10cli.bench.plan import Case, MadeCases, find_cases
 from c10cli.bench.rungs import make_operator, make_rounds
 from c10cli.bench.sampling import Budget, find_observers, measure_together, steady_state
 from c10cli.bench.timed_path import TimedPath
@@ -38,7 +38,8 @@ def prepare(job: Mapping[str, Any]) -> DoItem:
     """
     registry = load_registry(job["registry"], partly=True)
     check_same(registry.manifest, job["fingerprint"])
-    cases, ids = find_cases(registry), job["cases"]
+    made = MadeCases(*job["made"]) if job.get("made") else None
+    cases, ids = find_cases(registry, made), job["cases"]
     import_libraries(cases[ids[number]].variant.kernel for number in job["items"])
     return lambda number, at: _measure(cases[ids[number]], job["time_s"], job["seed"], at).to_dict()
 

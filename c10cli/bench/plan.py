@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from c10cli.bench.outcome import CaseResult, Skipped
 from c10cli.dispatch.names import matches_name
 from c10cli.errors import BenchError, Diagnostic, ManifestError, did_you_mean
-from c10cli.manifest.declarations import Manifest
+from c10cli.manifest.declarations import CaseDecl, Manifest, OperatorDecl
 from c10cli.manifest.link import LinkedOperator, Registry, Variant
 from c10cli.verify.inputs import CasePoint, case_points
+from c10cli.verify.made_arguments import parse_dims
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,19 @@ class Plan:
             yield dict(items)
 
 
-def find_cases(registry: Registry) -> dict[str, Case]:
+def find_cases(registry: Registry, made: MadeCases | None = None) -> dict[str, Case]:
     """Every timed case of every kernel by its id, in the manifest's order.
+
+    Args:
+        made: the cases instead of those of the manifest.
 
     Raises:
         BenchError: C10E604, two cases have one id.
     """
     found: dict[str, Case] = {}
     for linked, variant in registry.kernels():
-        for point in case_points(linked.decl, bench_only=True):
+        decl = made.instead(linked.decl) if made else linked.decl
+        for point in case_points(decl, bench_only=True):
             case = Case(linked, variant, point)
             identity = case.result.id
             if identity in found:
@@ -63,13 +69,44 @@ def find_cases(registry: Registry) -> dict[str, Case]:
     return found
 
 
-def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Collection[str] = ()) -> Plan:
+@dataclass(frozen=True, slots=True)
+class MadeCases:
+    """Cases that no manifest has: arguments made from the domains of operators.
+
+    Args:
+        dims: as `parse_dims` reads them, one text for each case.
+        dtypes: in which each is measured.
+    """
+
+    dims: Sequence[str]
+    dtypes: Sequence[str]
+
+    def instead(self, decl: OperatorDecl) -> OperatorDecl:
+        """*decl* with these cases, if it has a domain, instead of its own."""
+        known = {axis.name for _, axis in decl.domain.named_axes()} if decl.domain else set()
+        cases = [self._case(decl, dims) for text in self.dims if (dims := parse_dims(text)).keys() <= known]
+        return replace(decl, cases=tuple(cases) if decl.domain else ())
+
+    def _case(self, decl: OperatorDecl, dims: Mapping[str, Any]) -> CaseDecl:
+        # As a sweep they are a part of the case's id.
+        sweep = {name: ("x".join(map(str, s)) if isinstance(s, list) else s,) for name, s in dims.items()}
+        return CaseDecl("dims", sweep, tuple(self.dtypes), {}, True, decl.node, dims)
+
+
+def make_plan(
+    registry: Registry,
+    select: Sequence[str] = (),
+    *,
+    done: Collection[str] = (),
+    made: MadeCases | None = None,
+) -> Plan:
     """The plan for the cases that *select* names.
 
     Args:
         select: parts of case ids, or patterns for whole ones; all of the
             cases where there are none.
         done: ids of cases to leave out, measured before.
+        made: the cases instead of those of the manifest.
 
     Raises:
         BenchError: C10E601, one of *select* names no case; C10E604, two cases
@@ -83,10 +120,10 @@ def make_plan(registry: Registry, select: Sequence[str] = (), *, done: Collectio
     ]
     if wanted:
         raise ManifestError(*itertools.chain(*wanted), path=registry.manifest.path)
-    known = find_cases(registry)
+    known = find_cases(registry, made)
     idle = [pattern for pattern in select if not any(matches_name(identity, [pattern]) for identity in known)]
     if idle or not known:
-        raise _nothing_selected(idle, known)
+        raise _nothing_made(idle, made) if made else _nothing_selected(idle, known)
     cases, skipped = {}, {}
     for identity, case in known.items():
         if identity in done or not matches_name(identity, select):
@@ -107,6 +144,14 @@ def _skip_reason(variant: Variant) -> str:
     if not device.available:
         return device.reason
     return variant.reason if variant.missing else ""
+
+
+def _nothing_made(idle: Sequence[str], made: MadeCases) -> BenchError:
+    what = (
+        f"no operator that {' or '.join(f'`{pattern}`' for pattern in idle)} names" if idle else "no operator"
+    )
+    fact = f"{what} has a domain with the dims of `{'` or `'.join(made.dims)}`"
+    return BenchError(Diagnostic("C10E601", fact, help="see its dims with `c10 show OP`"))
 
 
 def _nothing_selected(idle: Sequence[str], known: Iterable[str]) -> BenchError:

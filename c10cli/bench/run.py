@@ -117,6 +117,7 @@ def _run_batch(
         "cases": ids,
         "time_s": run.plan["time_s"],
         "seed": run.plan["seed"],
+        "made": [run.plan["dims"], run.plan["dtypes"]] if "dims" in run.plan else None,
     }
     answers = run_items(
         _WORKER,

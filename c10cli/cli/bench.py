@@ -13,10 +13,13 @@ import click
 
 from c10cli.cli.options import SEED, command as c10_command, memory_option, seconds
 from c10cli.cli.session import Session
-from c10cli.errors import BenchError, Diagnostic
+from c10cli.errors import BenchError, Diagnostic, did_you_mean
+from c10cli.schema.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from c10cli.bench.outcome import RunResult
+    from c10cli.bench.plan import Plan
+    from c10cli.manifest.link import Registry
 
 
 @c10_command("bench")
@@ -36,6 +39,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where the run's folder is made.",
 )
+@click.option(
+    "--dims",
+    multiple=True,
+    metavar="NAME=SIZE,…",
+    help="Measure on arguments made from the domain, such as n=4,8, instead of the declared cases.",
+)
+@click.option("--dtype", "dtypes", multiple=True, help="Of such arguments; float32 where none is given.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was cut short: its folder, or `latest`.")
 @click.pass_context
 def command(
@@ -46,6 +56,8 @@ def command(
     output: Path,
     resume: str | None,
     memory_bytes: int | None,
+    dims: tuple[str, ...],
+    dtypes: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Measure the dispatcher and every kernel on the declared cases.
@@ -55,16 +67,18 @@ def command(
     one is enough.  Every case is checked against the reference before and
     after it is timed.
 
-    Example: c10 bench softmax CPU/numba --time 1
+    \b
+    c10 bench softmax CPU/numba --time 1
+    c10 bench softmax --dims n=4096,1000 --dims n=7,33 --dtype float16
     """
     from c10cli.bench.journal import find_run_folder, make_run_folder, read_journal
     from c10cli.bench.outcome import RunResult
-    from c10cli.bench.plan import make_plan
     from c10cli.bench.run import check_unchanged, end_run, run_plan, start_run
     from c10cli.report.formats import write_reports
 
     if resume == "":  # a variable of a script that is not set, not a wish for a new run
         raise click.UsageError("--resume is given without a run; name its folder, or `latest`")
+    options |= _made(dims, dtypes)
     registry = session.load(partly=True)
     run = None
     if resume:
@@ -72,8 +86,8 @@ def command(
         run = RunResult.from_records(read_journal(folder))
         check_unchanged(run, registry.manifest)
         _refuse_others(ctx, run, select, options)
-        select = tuple(run.plan.get("select", ()))
-    plan = make_plan(registry, select, done={case.id for case in run.cases if case.samples} if run else ())
+        select, options = tuple(run.plan.get("select", ())), {**run.plan, **options}
+    plan = _plan(registry, run, select, options)
     if run and not plan.cases:
         session.tell(f"nothing is left to measure in {folder}")
     else:
@@ -86,6 +100,28 @@ def command(
     write_reports(run, folder)
     _show(session, folder, run)
     return run.exit_status or 0
+
+
+def _plan(
+    registry: Registry, run: RunResult | None, select: tuple[str, ...], options: dict[str, Any]
+) -> Plan:
+    """The plan for what *run* has not measured yet."""
+    from c10cli.bench.plan import MadeCases, make_plan
+
+    made = MadeCases(options["dims"], options["dtypes"]) if "dims" in options else None
+    done = {case.id for case in run.cases if case.samples} if run else ()
+    return make_plan(registry, select, done=done, made=made)
+
+
+def _made(dims: tuple[str, ...], dtypes: tuple[str, ...]) -> dict[str, list[str]]:
+    """What of a run's options says that its cases are made of *dims*."""
+    if dtypes and not dims:
+        raise click.UsageError("--dtype is of the arguments that --dims makes, and no --dims is given")
+    unknown = [dtype for dtype in dtypes if dtype not in DTYPES]
+    if unknown:
+        todo = did_you_mean(unknown[0], DTYPES) or "give one such as float16"
+        raise click.UsageError(f"unknown dtype `{unknown[0]}`; {todo}")
+    return {"dims": [*dims], "dtypes": [*(dtypes or ("float32",))]} if dims else {}
 
 
 def _owned(ctx: click.Context, folder: Path) -> Path:
@@ -105,14 +141,14 @@ def _refuse_others(
         click.UsageError: the command line gives such.
         BenchError: C10E603, the run does not say what it was begun with.
     """
-    if not options.keys() <= run.plan.keys():
+    if not options.keys() - {"dims", "dtypes"} <= run.plan.keys():
         fact = f"run `{run.run_id}` does not say how it was measured"
         raise BenchError(Diagnostic("C10E603", fact, help="begin a new run"))
     given = click.core.ParameterSource.COMMANDLINE
     others = [
         f"--{name.removesuffix('_s')}"
         for name, value in options.items()
-        if value != run.plan[name] and ctx.get_parameter_source(name) is given
+        if value != run.plan.get(name) and ctx.get_parameter_source(name) is given
     ]
     others += ["SELECT"] if select and list(select) != run.plan.get("select") else []
     if others:

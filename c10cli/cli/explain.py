@@ -105,7 +105,7 @@ def _explain(call: OperatorCall) -> tuple[dict[str, Any], C10Error | None]:
     key, source, error = call.key or ("CPU" if call.variant else None), call.key_source, None
     arguments, elsewhere = None, f"{key} is asked for" if key else ""
     left_by: dict[str, str] = {}
-    if call.positional or call.keywords:
+    if call.positional or call.keywords or call.dims is not None:
         arguments, source, key, error, left_by = _explain_arguments(call)
         elsewhere = f"{source} is on {key}" if key else ""
     elif key is None:
@@ -159,7 +159,7 @@ def _explain_arguments(
     positional = call.linked.decl.schema.positional[: len(call.positional)]
     given = {*(argument.name for argument in positional), *call.keywords}
     shown = [
-        {**_explain_argument(name, value, stand_in), "default": name not in given}
+        {**_explain_argument(name, value, stand_in), "default": name not in given and call.dims is None}
         for name, value in arguments.items()
     ]
     try:

@@ -42,6 +42,7 @@ _CALL_OPTIONS = (
     ),
     click.Option(["--variant"], metavar="NAME", help="Take this variant instead of the registered kernel."),
     click.Option(["--dtype"], default="float32", show_default=True, help="Of arrays made from expressions."),
+    click.Option(["--dims"], metavar="NAME=SIZE,…", help="Make what is not given from the domain: n=4,8."),
     click.Option(["--seed"], type=SEED, default=0, show_default=True, help="Of the random numbers."),
 )
 
@@ -72,6 +73,7 @@ class OperatorCall:
         key_source: the option that gives *key*.
         variant: the kernel to take instead of the registered one.
         dtype: of arrays made from expressions.
+        dims: sizes of the domain's dims, from which the arguments that are not given are made.
     """
 
     linked: LinkedOperator
@@ -81,6 +83,7 @@ class OperatorCall:
     key_source: str = "the default"
     variant: str | None = None
     dtype: str = "float32"
+    dims: str | None = None
     seed: int = 0
 
     def variant_for(self, key: str) -> Variant | None:
@@ -196,7 +199,7 @@ class _OperatorCommand(click.Command):
         if key and device and key != device:
             raise DispatchError(Diagnostic("C10E108", "--key and --device differ", help=_ONE_KEY))
         source = "--device" if device else "--key" if key else "the default"
-        made = {name: params.pop(name) for name in ("variant", "dtype", "seed")}
+        made = {name: params.pop(name) for name in ("variant", "dtype", "seed", "dims")}
         call = OperatorCall(self.linked, params.pop("values"), keywords, device or key, source, **made)
         return ctx.invoke(self.run, call=call, **params)
 

@@ -22,6 +22,7 @@ from c10cli.schema.dtypes import DTYPES
 from c10cli.schema.expression import parse_expression
 from c10cli.schema.model import Argument
 from c10cli.verify.inputs import Arguments, as_argument, place_arguments
+from c10cli.verify.made_arguments import generate, no_domain, parse_dims
 
 _FILE = re.compile(r"@[^\s,\[\]]+")
 
@@ -53,6 +54,12 @@ def bind_values(call: OperatorCall) -> Arguments:
     positional = [value(*given) for given in zip(schema.positional, call.positional, strict=False)]
     named = [argument for argument in schema.arguments if argument.name in call.keywords]
     keywords = {argument.name: value(argument, call.keywords[argument.name]) for argument in named}
+    if call.dims is not None:
+        domain = call.linked.handle.domain
+        if domain is None:
+            raise no_domain(schema.name)
+        given = {a.name: v for a, v in zip(schema.positional, positional, strict=False)} | keywords
+        positional, keywords = [], generate(domain, parse_dims(call.dims), dtype, rng, given)
     return schema.bind(positional, keywords, is_tensor=is_tensor)
 
 

@@ -127,7 +127,8 @@ def _reference_lines(decl: OperatorDecl) -> list[str]:
 
 def _case_line(case: CaseDecl) -> str:
     sizes = ", ".join(f"{name} in {list(values)}" for name, values in case.sweep.items())
-    inputs = ", ".join(f"{name}={value}" for name, value in case.inputs.items())
+    given = {**case.inputs, **(case.dims or {})}
+    inputs = ", ".join(f"{name}={value}" for name, value in given.items())
     timed = "" if case.bench else "  (not timed)"
     return f"{case.name}: {inputs}" + (f"; {sizes}" if sizes else "") + f"; {', '.join(case.dtypes)}{timed}"
 
@@ -164,5 +165,5 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
         "reference": decl.reference.text if decl.reference else None,
         "tolerance": {dtype: picked(t, "rtol", "atol") for dtype, t in decl.tolerance.items()},
         "cost": picked(decl.cost, "bytes", "flops"),
-        "cases": [picked(case, "name", "sweep", "dtypes", "inputs", "bench") for case in decl.cases],
+        "cases": [picked(case, "name", "sweep", "dtypes", "inputs", "dims", "bench") for case in decl.cases],
     }

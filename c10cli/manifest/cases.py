@@ -17,7 +17,7 @@ from c10cli.schema.dtypes import DTYPES, RESERVED_NAMES, is_exact
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import OptionalType
 
-CASE_FIELDS = ("name", "sweep", "dtypes", "inputs", "bench")
+CASE_FIELDS = ("name", "sweep", "dtypes", "inputs", "dims", "bench")
 TOLERANCE_FIELDS = ("rtol", "atol")
 MAX_COMBINATIONS = 10_000
 _PLAIN_TYPES = (bool, int, float, str, type(None))
@@ -84,15 +84,32 @@ def _read_case(
     entry = fields.mapping(entries, index, what)
     if entry is None:
         return None
-    fields.check_names(entry, what, CASE_FIELDS, required=("name", "inputs"))
+    required = ("name",) if "dims" in entry else ("name", "inputs")
+    fields.check_names(entry, what, CASE_FIELDS, required)
     name = fields.name(entry, "name", f"`name` of {what}")
     what = f"case `{name[:200]}` of {owner}" if name else what
     sweep, dtypes = _sweep(fields, entry, what), _dtypes(fields, entry, what)
-    inputs = _inputs(fields, entry, what)
+    inputs = _inputs(fields, entry, what) if "inputs" in entry else {}
+    dims = _dims(fields, entry, what) if "dims" in entry else None
     if schema is not None:
         fields.findings += check_inputs(Node(fields.document, entry), what, schema)
     bench = fields.flag(entry, "bench", f"`bench` of {what}", default=True)
-    return CaseDecl(name, sweep, dtypes, inputs, bench, Node(fields.document, entry)) if name else None
+    node = Node(fields.document, entry)
+    return CaseDecl(name, sweep, dtypes, inputs, bench, node, dims) if name else None
+
+
+def _dims(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, object]:
+    """The sizes of dims: numbers, lists of numbers, and expressions over the sweep."""
+    table = fields.mapping(entry, "dims", f"`dims` of {what}") or {}
+    found = {}
+    for name, value in table.items():
+        sizes = value if type(value) is list else [value]
+        if all(type(size) is str or (type(size) is int and size >= 0) for size in sizes):
+            found[name] = _spell(value) if _holds_text(sizes) else value
+        elif value is not REFUSED:
+            message = f"dim `{name}` of {what} must be a size, a list of sizes or an expression"
+            fields.report("C10E106", f"{message}, not {kind_name(value)}", fields.document.span(table, name))
+    return found
 
 
 def _sweep(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, tuple[PlainValue, ...]]:
@@ -185,7 +202,7 @@ def check_inputs(case: Node, what: str, schema: FunctionSchema) -> list[Diagnost
     for name in [name for name in table if name not in known]:
         fields.unknown("C10E104", f"argument `{name}` in the inputs of {what}", name, known, table)
         given.update(fields.nearest(name, known))
-    for argument in schema.arguments:
+    for argument in schema.arguments if "dims" not in case.value else ():  # else the domain gives them
         if not argument.has_default and argument.name not in given:
             message = f"argument `{argument.name}` is missing in the inputs of {what}"
             fields.report("C10E105", message, case.span("inputs", "key"))

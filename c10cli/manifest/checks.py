@@ -25,7 +25,7 @@ from c10cli.document.findings import MOST_FINDINGS, Findings, in_order
 from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.entry_point import EntryPoint
-from c10cli.errors import ArgumentError, Diagnostic, ManifestError
+from c10cli.errors import ArgumentError, Diagnostic, ManifestError, did_you_mean
 from c10cli.manifest.cases import is_word
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.manifest.link import covers
@@ -174,12 +174,31 @@ class _Checks:
                 used |= expression.names
                 values = _possible_values(expression, case)
             self._fit(case, name, values)
+        used |= self._dims(case)
         for name in case.sweep:
             if is_understood and name not in used:
                 span = case.node.child("sweep").span(name, "key")
                 sweep = f"the sweep of case `{case.name}` of `{self.operator.name}`"
                 message = f"`{name}` in {sweep} is used by no input"
                 self.findings.append(Diagnostic("C10E110", message, span, help="use it or leave it out"))
+
+    def _dims(self, case: CaseDecl) -> set[str]:
+        """Compare the dims of *case* with the domain; the names that they use."""
+        used: set[str] = set()
+        domain = self.operator.domain
+        for name, value in (case.dims or {}).items():
+            known = [axis.name for _, axis in domain.named_axes()] if domain else []
+            node = case.node.child("dims")
+            if name not in known:
+                fact = f"dim `{name}` of case `{case.name}` of `{self.operator.name}` is none of its domain's"
+                note = f"known here: {', '.join(f'`{other}`' for other in known) or 'none'}"
+                help = did_you_mean(name, known) or "name dims of the operator's domain"
+                finding = Diagnostic("C10E104", fact, node.span(name, "key"), notes=(note,), help=help)
+                self.findings.append(finding)
+            if isinstance(value, str):
+                expression = self._expression(value, node, name, case.sweep, ())
+                used |= expression.names if expression else set(case.sweep)
+        return used
 
     def _fit(self, case: CaseDecl, name: str, values: Collection[object]) -> None:
         """Report the first of *values* that the argument *name* cannot have."""

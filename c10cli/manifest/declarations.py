@@ -41,6 +41,7 @@ class CaseDecl:
     Args:
         sweep: names that the inputs' expressions may use, with the values each takes.
         inputs: by argument; a string is an expression, anything else the value itself.
+        dims: of the domain, from which the other arguments are made: a size, several, or an expression.
         bench: whether `c10 bench` times it.
     """
 
@@ -50,6 +51,7 @@ class CaseDecl:
     inputs: Mapping[str, object]
     bench: bool
     node: Node = field(repr=False, compare=False)
+    dims: Mapping[str, object] | None = None
 
     @property
     def span(self) -> Span:

@@ -17,7 +17,7 @@ from c10cli.describe import describe, dtype_name
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError
 from c10cli.schema.domain_functions import FUNCTIONS
 from c10cli.schema.dtypes import CONSTANTS, DTYPE_CLASSES, DTYPES, WORDS
-from c10cli.schema.expression import Evaluation, Expression
+from c10cli.schema.expression import Evaluation, Expression, part_of
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.types import is_tensor_list
 
@@ -184,7 +184,7 @@ class Bindings:
             return ""
         try:
             for part in conjuncts(condition.tree):
-                piece = Expression(ast.unparse(part), frozenset(_names_of(part)), part)
+                piece = part_of(part)
                 if not self.evaluate(piece, **more):
                     return f"`{piece.text}` is false{self._told(piece, more)}"
         except ManifestError as error:
@@ -257,11 +257,6 @@ def conjuncts(tree: ast.expr) -> Iterator[ast.expr]:
             yield from conjuncts(value)
     else:
         yield tree
-
-
-def _names_of(tree: ast.expr) -> Iterator[str]:
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    return (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
 
 
 class _Outside(Exception):

@@ -144,6 +144,11 @@ def find_unknown_names(
     return [_unknown(text, *fault) for fault in unknown[:_MOST_UNKNOWN]]
 
 
+def part_of(tree: ast.expr) -> Expression:
+    """*tree*, a part of a parsed expression, as one of its own."""
+    return Expression(ast.unparse(tree), frozenset(name.id for name in _names_in(tree)[0]), tree)
+
+
 def makes_array(expression: Expression) -> bool:
     """Whether the value is an array, as far as the functions tell without calling them."""
 

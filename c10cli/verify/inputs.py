@@ -26,6 +26,7 @@ from c10cli.manifest.declarations import CaseDecl, KernelDecl, OperatorDecl
 from c10cli.schema import types as schema_types
 from c10cli.schema.expression import parse_expression
 from c10cli.schema.model import Argument
+from c10cli.verify.made_arguments import generate, no_domain
 
 Arguments = dict[str, Any]
 
@@ -85,10 +86,23 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
                     value = evaluate(parse_expression(value))
             given[name] = as_argument(argument, value, point.dtype)
     with _findings_at(point.case.span, point):
+        if point.case.dims is not None:
+            given = _generated(decl, point, given, rng)
         arguments = decl.schema.bind((), given, is_tensor=is_tensor)
         if decl.domain is not None:
             decl.domain.bind(arguments, judge=judge_elements)
     return arguments
+
+
+def _generated(decl: OperatorDecl, point: CasePoint, given: Arguments, rng: np.random.Generator) -> Arguments:
+    """*given* and, made from the domain by the dims of the case, the other arguments."""
+    if decl.domain is None:
+        raise no_domain(decl.name)
+    dims: dict[str, Any] = dict(point.case.dims or {})
+    for name, value in dims.items():
+        if isinstance(value, str):
+            dims[name] = evaluate(parse_expression(value), point.values, functions={})
+    return generate(decl.domain, dims, point.dtype, rng, given)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from c10cli.bench import run as run_module
 from c10cli.bench.environment import Environment, read_environment
 from c10cli.bench.journal import locked
 from c10cli.cli.main import run
+from c10cli.manifest.discover import shipped_registry
 
 FAST = ("--time", "0.02")
 
@@ -399,3 +400,19 @@ def test_two_do_not_go_on_with_one_run(bench, c10, folder):
         ran = c10("bench", "--resume", "latest")
     assert (ran.code, ran.out) == (3, "")
     assert ran.err.startswith("error[C10E701]: another `c10 bench` is measuring run `")
+
+
+def test_a_shape_outside_of_the_registry_is_measured_and_gone_on_with(c10_process, folder):
+    shipped = ("--registry", str(shipped_registry()))
+    words = ("bench", "softmax/CPU/numpy", *shipped, "--dims", "n=7,33", "--time", "0.01", "--output", "r")
+    ran = c10_process(*words)
+    assert (ran.code, "dims n=7x33" in ran.out) == (0, True), ran.err
+    again = c10_process("bench", *shipped, "--resume", "latest", "--output", "r")
+    assert (again.code, "dims n=7x33" in again.out) == (0, True), again.err
+    other = c10_process("bench", *shipped, "--resume", "latest", "--dims", "n=8", "--output", "r")
+    assert (other.code, "keeps the --dims it began with" in other.err) == (2, True)
+
+
+def test_dtypes_of_made_arguments_need_dims_and_have_to_be_known(c10):
+    assert "no --dims is given" in c10("bench", "--dtype", "float16").err
+    assert "did you mean `float16`" in c10("bench", "--dims", "n=1", "--dtype", "flot16").err

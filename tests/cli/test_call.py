@@ -488,3 +488,17 @@ def test_words_of_the_schema_are_the_same_inside_lists(folder, c10):
         "    kernels: {CPU: k.py:f}\n"
     )
     assert c10("call", "f", "[1]", "[none, ones(2), None]", "[true, false, True]").out == "[3, 1, 0, 1]\n"
+
+
+def test_what_is_not_given_is_made_from_the_domain(shipped):
+    assert shipped("softmax", "--dims", "n=2,3").out.splitlines()[0] == "float32[2, 3]"
+    ran = shipped("topk", "--dims", "n=2,9", "--k", "3", "--dtype", "float16")
+    assert [line for line in ran.out.splitlines() if ":" in line] == [
+        "values: float16[2, 3]",
+        "indices: int64[2, 3]",
+    ]
+    ran = shipped("softmax", "--dims", "m=3")
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "error[C10E405]: the domain of `c10::softmax` has no dim `m`; it has n",
+    )
