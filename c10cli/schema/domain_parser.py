@@ -12,6 +12,7 @@ from c10cli.describe import describe
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span, did_you_mean
 from c10cli.schema.domain import DOMAIN_WORDS, Axis, Domain, ValueDomain
 from c10cli.schema.domain_kinds import KindFault, Kinds, kind_of_type
+from c10cli.schema.domain_pieces import closing, find, split
 from c10cli.schema.domain_ranges import contradictions
 from c10cli.schema.dtypes import DTYPE_CLASSES, DTYPES
 from c10cli.schema.expression import Expression, parse_expression, place_in, span_in
@@ -20,6 +21,7 @@ from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
 
 _VARIABLE: Final = re.compile(r"[A-Z][0-9]*")
 _DTYPE_WORDS: Final = (*DTYPES, *DTYPE_CLASSES)
+_MARKS: Final = re.compile(r"[#*\s]*")
 _TODO: Final = "write it as in `T[rows, columns], 0 <= _ < 1`"
 # Where a text stands in the entry: its key, and the item of a list.
 Path = tuple[str, int | None]
@@ -183,7 +185,7 @@ class _Reader:
 
     def _variable(self, path: Path, text: str) -> tuple[str, ...]:
         words = []
-        for start, end in _split(text, 0, len(text), "|"):
+        for start, end in split(text, 0, len(text), "|"):
             words.append(text[start:end])
             if text[start:end] not in _DTYPE_WORDS:
                 self._unknown_dtype(path, text, start, end, _DTYPE_WORDS)
@@ -198,15 +200,15 @@ class _Reader:
         """What *argument* may be, or what a return is."""
         if argument is not None and not _holds_tensors(argument):
             return ValueDomain(condition=self.expression(path, text, 0, len(text), ("truth",), argument))
-        (start, end), *others = _split(text, 0, len(text), ",")
+        (start, end), *others = split(text, 0, len(text), ",")
         condition = None
         if others:
             last = others[-1][1]
             if argument is None:
                 self.report(path, text, others[0][0], last, "a return has no condition", "leave it out")
             condition = self.expression(path, text, others[0][0], last, ("truth",), argument)
-        opened = _find(text, start, end, "[")
-        closed = -1 if opened < 0 else _closing(text, opened, end)
+        opened = find(text, start, end, "[")
+        closed = -1 if opened < 0 else closing(text, opened, end)
         if opened >= 0 and closed < 0:
             self.report(path, text, opened, opened + 1, "`[` is not closed")
             return ValueDomain()
@@ -235,7 +237,7 @@ class _Reader:
         self, path: Path, text: str, start: int, end: int, argument: Argument | None
     ) -> tuple[Expression, ...]:
         found = []
-        for at, stop in _split(text, start, end, "|"):
+        for at, stop in split(text, start, end, "|"):
             word = text[at:stop]
             if argument is not None and word not in _DTYPE_WORDS and not _VARIABLE.fullmatch(word):
                 self._unknown_dtype(path, text, at, stop, _DTYPE_WORDS)
@@ -253,7 +255,7 @@ class _Reader:
         self, path: Path, text: str, start: int, end: int, argument: Argument | None
     ) -> tuple[Axis, ...]:
         axes: list[Axis] = []
-        for at, stop in _split(text, start, end, ",") if text[start:end].strip() else ():
+        for at, stop in split(text, start, end, ",") if text[start:end].strip() else ():
             marks = _MARKS.match(text, at, stop)
             begin = marks.end() if marks else at
             broadcasts, starred = "#" in text[at:begin], "*" in text[at:begin]
@@ -261,7 +263,7 @@ class _Reader:
                 self.report(path, text, at, max(stop, at + 1), "a dim is missing")
                 continue
             expression = self.expression(
-                path, text, begin, stop, ("sizes" if starred else "number",), argument
+                path, text, begin, stop, ("sizes", "list") if starred else ("number",), argument
             )
             if broadcasts and argument is None:
                 fact = "a return has its own size, and broadcasts to none"
@@ -307,8 +309,8 @@ class _Reader:
         """Every dim is one size or several, every dtype variable one of an argument's."""
         starred: dict[str, bool] = {}
         for written in self.written:
-            is_axis = written.argument is not None and written.kinds in (("number",), ("sizes",))
-            if is_axis and starred.setdefault(written.name, many := written.kinds == ("sizes",)) != many:
+            is_axis = written.argument is not None and written.kinds[0] in ("number", "sizes")
+            if is_axis and starred.setdefault(written.name, many := written.kinds[0] == "sizes") != many:
                 fact = f"`{written.name}` stands for one size here, and for several elsewhere"
                 fact = (
                     fact
@@ -379,48 +381,3 @@ def _of_domain(finding: Diagnostic, text: str) -> Diagnostic:
 def _holds_tensors(argument: Argument) -> bool:
     t = argument.type
     return is_tensor(t) or is_optional_tensor(t) or is_tensor_list(t)
-
-
-_MARKS: Final = re.compile(r"[#*\s]*")
-_OPEN, _CLOSED = "([{", ")]}"
-
-
-def _split(text: str, start: int, end: int, separator: str) -> list[tuple[int, int]]:
-    """The pieces of *text* between the *separator*s outside of brackets and quotes, without margins."""
-    pieces, begin = [], start
-    for at, depth in _depths(text, start, end):
-        if depth == 0 and text[at] == separator:
-            pieces.append((begin, at))
-            begin = at + 1
-    return [_trimmed(text, *piece) for piece in (*pieces, (begin, end))]
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    piece = text[start:end]
-    left = start + len(piece) - len(piece.lstrip())
-    return left, max(left, start + len(piece.rstrip()))
-
-
-def _find(text: str, start: int, end: int, character: str) -> int:
-    """The first *character* outside of brackets; -1 where there is none."""
-    return next((at for at, depth in _depths(text, start, end) if depth == 0 and text[at] == character), -1)
-
-
-def _closing(text: str, opened: int, end: int) -> int:
-    """Where the bracket at *opened* is closed; -1 where it is not."""
-    return next((at for at, depth in _depths(text, opened + 1, end) if depth < 0), -1)
-
-
-def _depths(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The characters outside of quotes, by place, each with the depth of brackets that it stands in."""
-    depth, quoted = 0, ""
-    for at in range(start, end):
-        character = text[at]
-        if quoted:
-            quoted = "" if character == quoted else quoted
-            continue
-        depth -= character in _CLOSED
-        if character in "'\"":
-            quoted = character
-        yield at, depth
-        depth += character in _OPEN

@@ -27,7 +27,7 @@ from c10cli.verify.draw import NotFound, limits_of, make_elements, value_if_know
 Dims = Mapping[str, int | Sequence[int]]
 _TRIES: Final = 300
 _SIZES: Final = (2, 3, 4, 1, 6, 8, 5, 16)
-_SHAPES: Final = ((3, 4), (5,), (2, 3, 4))
+_SHAPES: Final = ((3, 4), (5,), (2, 3, 4), (1,))
 _USUAL: Final = ("float32", "int64", "bool", "complex64")
 
 
@@ -189,7 +189,8 @@ class _Choice:
         if kind in ("int", "SymInt"):
             pool = [1, 0, 2, 3, -1, 4]
         elif kind in ("int[]", "SymInt[]"):
-            pool = [[size] * (argument.N or 1) for size in (1, 2, 0)]
+            count = argument.N or 1
+            pool = [*([size] * count for size in (1, 2, 0)), [*range(count)], [*range(count)][::-1]]
         elif kind in ("float[]", "bool[]"):
             pool = [[1.0] * (argument.N or 1)] if kind == "float[]" else [[True] * (argument.N or 1)]
         if value is not None and value.condition is not None:
