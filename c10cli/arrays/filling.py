@@ -188,6 +188,50 @@ class _Filler:
         self._reserve(made.shape, name)
         return made
 
+    def uniform(self, low: Any, high: Any, *shape: Any, dtype: str | None = None) -> Any:
+        """Numbers between low and high, evenly spread; whole ones for integers, high exclusive."""
+        name = dtype or self.dtype
+        if is_exact(name):
+            return self.randint(low, high, *shape, dtype=name)
+        sizes = self._reserve(_shape(shape), name)
+        return hold(self.rng.uniform(_number(low), _number(high), sizes), numpy_dtype(name))
+
+    def permutation(self, count: Any, *, dtype: str | None = None) -> Any:
+        """The integers below count in random order: int64 unless the dtype is an integer one."""
+        name = dtype or (self.dtype if self.dtype in _INTEGERS else "int64")
+        (size,) = self._reserve((_size(count),), name)
+        return hold(self.rng.permutation(size), numpy_dtype(name))
+
+    def bernoulli(self, chance: Any, *shape: Any, dtype: str | None = None) -> Any:
+        """Ones with the chance given, zeros else."""
+        name = dtype or self.dtype
+        sizes = self._reserve(_shape(shape), name)
+        return np.asarray(self.rng.random(sizes) < _number(chance)).astype(numpy_dtype(name))
+
+    def sorted(self, array: Any, axis: Any = -1) -> Any:
+        """The array's elements in ascending order along axis."""
+        return np.sort(_array(array), _integer(axis))
+
+    def triangular(self, array: Any, diagonal: Any = 0) -> Any:
+        """The array with zeros above the diagonal."""
+        return np.tril(_array(array), _integer(diagonal))
+
+    def strided(self, array: Any, step: Any) -> Any:
+        """The same elements, each step elements from the next along the last axis in memory."""
+        array = _array(array)
+        if not array.ndim or _integer(step) < 1:
+            raise ValueError("an array with axes and a step from 1 on are wanted")
+        wide = self.zeros(*array.shape[:-1], array.shape[-1] * step, dtype=array.dtype.name)
+        wide[..., ::step] = array
+        return wide[..., ::step]
+
+    def transposed(self, array: Any) -> Any:
+        """The same elements, the last two axes swapped in memory."""
+        array = _array(array)
+        if array.ndim < 2:
+            raise ValueError("an array with two axes or more is wanted")
+        return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+
     def _reserve(self, shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
         """*shape*, if an array of it and those made before fit into the memory there is."""
         _check_dtype(dtype)
@@ -197,6 +241,12 @@ class _Filler:
             message = f"{dtype}[{sizes}] takes {self.taken / 2**30:,.1f} GiB to make, more than is free"
             raise MemoryError(message)
         return shape
+
+
+def _array(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"an array is wanted, not {value!r}"[:80])
+    return value
 
 
 def _check_dtype(name: str) -> None:

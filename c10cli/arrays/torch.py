@@ -146,8 +146,9 @@ def _on_the_cpu(array: npt.NDArray[Any]) -> Any:
     """*array* as a tensor, of the same memory where torch can have that."""
     import torch
 
-    # Not ascontiguousarray, which makes one axis of none; torch warns of what it could not write.
-    array = np.array(array) if not array.flags.writeable else np.asarray(array, order="C")
+    # torch has no steps backwards or of parts of an element, and warns of what it could not write.
+    is_steppable = all(step >= 0 and step % array.itemsize == 0 for step in array.strides)
+    array = array if array.flags.writeable and is_steppable else np.array(array)
     name = array.dtype.name
     try:
         if array.dtype.kind == "V" and hasattr(torch, name):  # ml_dtypes' bfloat16 and its like

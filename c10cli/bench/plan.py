@@ -60,6 +60,8 @@ def find_cases(registry: Registry, made: MadeCases | None = None) -> dict[str, C
     for linked, variant in registry.kernels():
         decl = made.instead(linked.decl) if made else linked.decl
         for point in case_points(decl, bench_only=True):
+            if not point.case.is_for(variant.kernel):
+                continue
             case = Case(linked, variant, point)
             identity = case.result.id
             if identity in found:

@@ -126,11 +126,19 @@ def _reference_lines(decl: OperatorDecl) -> list[str]:
 
 
 def _case_line(case: CaseDecl) -> str:
-    sizes = ", ".join(f"{name} in {list(values)}" for name, values in case.sweep.items())
-    given = {**case.inputs, **(case.dims or {})}
+    sizes = ", ".join(f"{name} in {list(values)}" for name, values in case.names.items())
+    given = {**_plain_inputs(case), **(case.dims or {})}
     inputs = ", ".join(f"{name}={value}" for name, value in given.items())
     timed = "" if case.bench else "  (not timed)"
     return f"{case.name}: {inputs}" + (f"; {sizes}" if sizes else "") + f"; {', '.join(case.dtypes)}{timed}"
+
+
+def _plain_inputs(case: CaseDecl) -> dict[str, object]:
+    """The inputs as they are written."""
+    return {k: value.text if isinstance(value, EntryPoint) else value for k, value in case.inputs.items()}
+
+
+_SHOWN_OF_CASE = ("name", "sweep", "points", "dtypes", "dims", "keys", "variants", "bench")
 
 
 def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
@@ -165,5 +173,5 @@ def _as_dict(linked: LinkedOperator) -> dict[str, Any]:
         "reference": decl.reference.text if decl.reference else None,
         "tolerance": {dtype: picked(t, "rtol", "atol") for dtype, t in decl.tolerance.items()},
         "cost": picked(decl.cost, "bytes", "flops"),
-        "cases": [picked(case, "name", "sweep", "dtypes", "inputs", "dims", "bench") for case in decl.cases],
+        "cases": [{**picked(case, *_SHOWN_OF_CASE), "inputs": _plain_inputs(case)} for case in decl.cases],
     }

@@ -80,7 +80,8 @@ def _documents(manifest: Manifest) -> Iterator[Document]:
 def _entry_points(manifest: Manifest) -> Iterator[EntryPoint]:
     for operator in manifest.operators:
         named = [entry for kernel in operator.kernels for entry in (kernel.entry_point, kernel.cache)]
-        yield from (entry for entry in (*named, operator.reference) if entry is not None)
+        named += [operator.reference, operator.compare, *operator.makers]
+        yield from (entry for entry in named if entry is not None)
 
 
 def _of_file(path: Path) -> str:

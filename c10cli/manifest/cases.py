@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from c10cli.document.fields import Fields
 from c10cli.document.findings import Findings
 from c10cli.document.nodes import REFUSED, Node
 from c10cli.document.scalars import kind_name
+from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.errors import Diagnostic
 from c10cli.manifest.declarations import CaseDecl, PlainValue, Tolerance
 from c10cli.schema.dtypes import DTYPES, RESERVED_NAMES, is_exact
 from c10cli.schema.model import Argument, FunctionSchema
 from c10cli.schema.types import OptionalType
 
-CASE_FIELDS = ("name", "sweep", "dtypes", "inputs", "dims", "bench")
+CASE_FIELDS = ("name", "sweep", "points", "dtypes", "inputs", "dims", "keys", "variants", "bench")
+# What makes an input: a function of a file.
+_MAKER = re.compile(r"[\w./-]+\.py:[A-Za-z_][\w.]*")
+# Reads the entry point at a key of a container; None where it has a fault.
+ReadEntryPoint = Callable[[Any, Any, str], EntryPoint | None]
 TOLERANCE_FIELDS = ("rtol", "atol")
 MAX_COMBINATIONS = 10_000
 _PLAIN_TYPES = (bool, int, float, str, type(None))
@@ -53,7 +59,11 @@ def _bound(fields: Fields, given: dict[str, Any], name: str, what: str) -> Any:
 
 
 def read_cases(
-    fields: Fields, entry: dict[str, Any], owner: str, schema: FunctionSchema | None
+    fields: Fields,
+    entry: dict[str, Any],
+    owner: str,
+    schema: FunctionSchema | None,
+    entry_point: ReadEntryPoint,
 ) -> tuple[CaseDecl, ...]:
     """The cases of an operator.
 
@@ -64,7 +74,7 @@ def read_cases(
     entries = fields.items(entry, "cases", f"`cases` of {owner}") or ()
     found: dict[str, CaseDecl] = {}
     for index in range(len(entries)):
-        case = _read_case(fields, entries, index, owner, schema)
+        case = _read_case(fields, entries, index, owner, schema, entry_point)
         if case is not None and found.setdefault(case.name, case) is not case:
             fields.findings.append(case_given_twice(case, found[case.name], owner))
     return tuple(found.values())
@@ -78,7 +88,12 @@ def case_given_twice(case: CaseDecl, first: CaseDecl, owner: str) -> Diagnostic:
 
 
 def _read_case(
-    fields: Fields, entries: Any, index: int, owner: str, schema: FunctionSchema | None
+    fields: Fields,
+    entries: Any,
+    index: int,
+    owner: str,
+    schema: FunctionSchema | None,
+    entry_point: ReadEntryPoint,
 ) -> CaseDecl | None:
     what = f"case {index + 1} of {owner}"
     entry = fields.mapping(entries, index, what)
@@ -89,13 +104,20 @@ def _read_case(
     name = fields.name(entry, "name", f"`name` of {what}")
     what = f"case `{name[:200]}` of {owner}" if name else what
     sweep, dtypes = _sweep(fields, entry, what), _dtypes(fields, entry, what)
-    inputs = _inputs(fields, entry, what) if "inputs" in entry else {}
+    points = _points(fields, entry, what, sweep) if "points" in entry else ()
+    inputs = _inputs(fields, entry, what, schema, entry_point) if "inputs" in entry else {}
     dims = _dims(fields, entry, what) if "dims" in entry else None
     if schema is not None:
         fields.findings += check_inputs(Node(fields.document, entry), what, schema)
     bench = fields.flag(entry, "bench", f"`bench` of {what}", default=True)
+    keys, variants = (
+        (fields.texts(entry, name, f"`{name}` of {what}") or ()) if name in entry else ()
+        for name in ("keys", "variants")
+    )
     node = Node(fields.document, entry)
-    return CaseDecl(name, sweep, dtypes, inputs, bench, node, dims) if name else None
+    if not name:
+        return None
+    return CaseDecl(name, sweep, dtypes, inputs, bench, node, dims, points, keys, variants)
 
 
 def _dims(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, object]:
@@ -110,6 +132,31 @@ def _dims(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, object]
             message = f"dim `{name}` of {what} must be a size, a list of sizes or an expression"
             fields.report("C10E106", f"{message}, not {kind_name(value)}", fields.document.span(table, name))
     return found
+
+
+def _points(
+    fields: Fields, entry: dict[str, Any], what: str, sweep: Collection[str]
+) -> tuple[dict[str, PlainValue], ...]:
+    """The points of a case: mappings of the same names, none of which is swept."""
+    points = fields.items(entry, "points", f"`points` of {what}") or []
+    found: list[dict[str, PlainValue]] = []
+    for index in range(len(points)):
+        point = fields.mapping(points, index, f"point {index + 1} of {what}")
+        if point is None:
+            continue
+        names = list(found[0]) if found else [name for name in point if _is_free(name) and name not in sweep]
+        fields.check_names(point, f"point {index + 1} of {what}", names, required=names)
+        for name in point:
+            fields.read(
+                point, name, f"`{name}` in point {index + 1} of {what}", "a plain value", *_PLAIN_TYPES
+            )
+        found.append({name: point.get(name) for name in names})
+    return tuple(found)
+
+
+def _is_free(name: str) -> bool:
+    """Whether expressions may use *name* as they like."""
+    return name.isidentifier() and name not in RESERVED_NAMES
 
 
 def _sweep(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, tuple[PlainValue, ...]]:
@@ -177,11 +224,20 @@ def _dtypes(fields: Fields, entry: dict[str, Any], what: str) -> tuple[str, ...]
     return dtypes
 
 
-def _inputs(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, object]:
+def _inputs(
+    fields: Fields,
+    entry: dict[str, Any],
+    what: str,
+    schema: FunctionSchema | None,
+    entry_point: ReadEntryPoint,
+) -> dict[str, object]:
     table = fields.mapping(entry, "inputs", f"`inputs` of {what}") or {}
-    found = {}
+    texts = {a.name for a in schema.arguments if is_word(a, "x")} if schema else ()
+    found: dict[str, object] = {}
     for name, value in table.items():
-        if _is_input(value):
+        if type(value) is str and _MAKER.fullmatch(value) and name not in texts:
+            found[name] = entry_point(table, name, f"input `{name}` of {what}")
+        elif _is_input(value):
             # A list that holds expressions is one.
             found[name] = _spell(value) if type(value) is list and _holds_text(value) else value
         elif value is not REFUSED:

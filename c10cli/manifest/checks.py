@@ -25,7 +25,7 @@ from c10cli.document.findings import MOST_FINDINGS, Findings, in_order
 from c10cli.document.nodes import Node
 from c10cli.entry_points.definitions import Definition, Missing, Unresolved, definition_of
 from c10cli.entry_points.entry_point import EntryPoint
-from c10cli.errors import ArgumentError, Diagnostic, ManifestError, did_you_mean
+from c10cli.errors import ArgumentError, Diagnostic, ManifestError, Span, did_you_mean
 from c10cli.manifest.cases import is_word
 from c10cli.manifest.declarations import CaseDecl, OperatorDecl
 from c10cli.manifest.link import covers
@@ -57,11 +57,15 @@ def check_operator(operator: OperatorDecl, *, near: bool = True) -> tuple[Findin
             checks.cache(kernel.cache)
     if operator.reference is not None:
         checks.function(operator.reference, "reference")
+    for entry, role in [*((maker, "maker") for maker in operator.makers), (operator.compare, "comparator")]:
+        if entry is not None:
+            checks.exists(entry, role)
     for key in operator.dispatch_keys:
         checks.findings.extend(check_variants(operator, key))
     checks.cost()
     for case in operator.cases:
         checks.case(case)
+        checks.only(case)
     checks.findings[:] = in_order(checks.findings, [operator.node.document.file])
     return checks.findings, checks.skipped
 
@@ -133,6 +137,12 @@ class _Checks:
             help = "leave the default out: the schema's is passed at every call"
             self._report("C10W351", role, entry, definition, fact, help=help)
 
+    def exists(self, entry: EntryPoint, role: str) -> None:
+        """A function with arguments of its own."""
+        definition = self._definition(entry, role)
+        if definition is not None and definition.kind == "value":
+            self._report("C10E310", role, entry, definition, "is a value, not a function")
+
     def cache(self, entry: EntryPoint) -> None:
         """A cache creator is called without arguments."""
         definition = self._definition(entry, "cache")
@@ -165,9 +175,12 @@ class _Checks:
         for name, value in case.inputs.items():
             values = [value]
             argument = by_name.get(name)
-            if isinstance(value, str) and not (argument and is_word(argument, value, case.sweep)):
+            if isinstance(value, EntryPoint):  # which takes the names that it likes
+                used |= set(case.names)
+                continue
+            if isinstance(value, str) and not (argument and is_word(argument, value, case.names)):
                 node = case.node.child("inputs")
-                expression = self._expression(value, node, name, case.sweep, ARRAY_FUNCTIONS)
+                expression = self._expression(value, node, name, case.names, ARRAY_FUNCTIONS)
                 if expression is None:
                     is_understood = False
                     continue
@@ -175,12 +188,32 @@ class _Checks:
                 values = _possible_values(expression, case)
             self._fit(case, name, values)
         used |= self._dims(case)
-        for name in case.sweep:
+        for name in case.names:
             if is_understood and name not in used:
-                span = case.node.child("sweep").span(name, "key")
+                span = self._place_of_name(case, name)
                 sweep = f"the sweep of case `{case.name}` of `{self.operator.name}`"
                 message = f"`{name}` in {sweep} is used by no input"
                 self.findings.append(Diagnostic("C10E110", message, span, help="use it or leave it out"))
+
+    def _place_of_name(self, case: CaseDecl, name: str) -> Span:
+        if name in case.sweep:
+            return case.node.child("sweep").span(name, "key")
+        return case.node.child("points").child(0).span(name, "key")
+
+    def only(self, case: CaseDecl) -> None:
+        """The keys and variants that a case is limited to: that there are such kernels."""
+        kernels = self.operator.kernels
+        for field_name, known in (
+            ("keys", {kernel.dispatch_key for kernel in kernels}),
+            ("variants", {kernel.name for kernel in kernels}),
+        ):
+            for index, name in enumerate(getattr(case, field_name)):
+                if name not in known:
+                    what = f"`{field_name}` of case `{case.name}` of `{self.operator.name}`"
+                    fact = f"{what} names `{name}`, which no kernel has"
+                    span = case.node.child(field_name).span(index)
+                    help = did_you_mean(name, known) or "leave it out"
+                    self.findings.append(Diagnostic("C10E106", fact, span, help=help))
 
     def _dims(self, case: CaseDecl) -> set[str]:
         """Compare the dims of *case* with the domain; the names that they use."""
@@ -196,8 +229,8 @@ class _Checks:
                 finding = Diagnostic("C10E104", fact, node.span(name, "key"), notes=(note,), help=help)
                 self.findings.append(finding)
             if isinstance(value, str):
-                expression = self._expression(value, node, name, case.sweep, ())
-                used |= expression.names if expression else set(case.sweep)
+                expression = self._expression(value, node, name, case.names, ())
+                used |= expression.names if expression else set(case.names)
         return used
 
     def _fit(self, case: CaseDecl, name: str, values: Collection[object]) -> None:
@@ -255,8 +288,8 @@ def _possible_values(expression: Expression, case: CaseDecl) -> list[object]:
     """What an input may be, as far as it can be told without making an array."""
     if makes_array(expression):
         return [_ARRAY]
-    if expression.text.strip() in case.sweep:
-        return list(case.sweep[expression.text.strip()])
+    if expression.text.strip() in case.names:
+        return list(case.names[expression.text.strip()])
     try:
         return [evaluate(expression, functions={})]
     except ManifestError:  # of a name, a function, a division by 0: evaluating it for the case tells

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -40,8 +40,10 @@ class CaseDecl:
 
     Args:
         sweep: names that the inputs' expressions may use, with the values each takes.
-        inputs: by argument; a string is an expression, anything else the value itself.
+        inputs: by argument; a string is an expression, an entry point makes the value, anything else is it.
         dims: of the domain, from which the other arguments are made: a size, several, or an expression.
+        points: values of more names, which are taken together; each with every one of the sweep.
+        keys, variants: the kernels that run it; empty: all.
         bench: whether `c10 bench` times it.
     """
 
@@ -52,6 +54,20 @@ class CaseDecl:
     bench: bool
     node: Node = field(repr=False, compare=False)
     dims: Mapping[str, object] | None = None
+    points: tuple[Mapping[str, PlainValue], ...] = ()
+    keys: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> Mapping[str, tuple[PlainValue, ...]]:
+        """The names that the inputs' expressions may use, with all values that each takes."""
+        named = dict.fromkeys(name for point in self.points for name in point)
+        return {**self.sweep, **{name: tuple(point[name] for point in self.points) for name in named}}
+
+    def is_for(self, kernel: KernelDecl) -> bool:
+        """Whether *kernel* is one of those that run the case."""
+        is_of_key = not self.keys or kernel.dispatch_key in self.keys
+        return is_of_key and (not self.variants or kernel.name in self.variants)
 
     @property
     def span(self) -> Span:
@@ -159,6 +175,8 @@ class OperatorDecl(Declared):
     Args:
         node: the operator's entry; the first that extends it, where a dispatcher defines it.
         domain: which arguments it takes, and what it returns; None: nothing is said.
+        upcast: the dtype that floating arguments reach the reference in; empty: their own.
+        compare: what compares results with the reference's instead of the tolerance.
         complete: whether every call has to have a kernel, whatever the conditions of variants.
         is_outside: whether a dispatcher defines it, and manifests only extend it.
     """
@@ -175,6 +193,14 @@ class OperatorDecl(Declared):
     is_outside: bool = False
     domain: Domain | None = None
     complete: bool = False
+    upcast: str = ""
+    compare: EntryPoint | None = None
+
+    @property
+    def makers(self) -> Iterator[EntryPoint]:
+        """What makes inputs of the cases."""
+        for case in self.cases:
+            yield from (value for value in case.inputs.values() if isinstance(value, EntryPoint))
 
     @property
     def span(self) -> Span:

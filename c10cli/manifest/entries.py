@@ -31,6 +31,7 @@ DEFINITION_FIELDS = (
     "complete",
     "kernels",
     "reference",
+    "compare",
     "tolerance",
     "cost",
     "cases",
@@ -40,6 +41,7 @@ EXTENSION_FIELDS = ("operator", "kernels", "cases", "override")
 OPERATOR_FIELDS = (*DEFINITION_FIELDS, "operator", "override")
 KERNEL_FIELDS = ("kernel", "requires", "cache", "boxed", "name", "arrays", "when")
 COST_FIELDS = ("bytes", "flops")
+REFERENCE_FIELDS = ("kernel", "upcast")
 # Fields that manifests had, and what to write instead.
 _REPLACED = {
     "result_dtype": "leave `argument` out; for `any` write `domain: {returns: any}`, of several a list"
@@ -77,11 +79,11 @@ class OperatorReader:
         summary = (fields.line(entry, "summary", f"`summary` of {owner}") or "") if "summary" in entry else ""
         domain = self._domain(entry, owner, schema) if "domain" in entry else None
         kernels = self._kernels(entry, owner) if "kernels" in entry else ()
-        what = f"`reference` of {owner}"
-        reference = self._entry_point(entry, "reference", what) if "reference" in entry else None
+        reference, upcast = self._reference(entry, owner) if "reference" in entry else (None, "")
+        compare = self._entry_point(entry, "compare", f"`compare` of {owner}") if "compare" in entry else None
         tolerance = read_tolerance(fields, entry, owner) if "tolerance" in entry else {}
         cost = self._cost(entry, owner) if "cost" in entry else _NO_COST
-        cases = read_cases(fields, entry, owner, schema) if "cases" in entry else ()
+        cases = read_cases(fields, entry, owner, schema, self._entry_point) if "cases" in entry else ()
         waivers = read_waivers(fields, entry, owner) if "waive" in entry else ()
         if schema is None:
             self.unread.add(owner.strip("`"))
@@ -102,6 +104,8 @@ class OperatorReader:
             waivers,
             domain=domain,
             complete=is_complete,
+            upcast=upcast,
+            compare=compare,
         )
 
     def read_extension(self, entry: dict[str, Any], index: int) -> ExtensionDecl | None:
@@ -120,7 +124,7 @@ class OperatorReader:
         if "override" in entry:
             reasons = self._overrides(entry, owner)
             kernels = tuple(replace(k, override=reasons.get(k.dispatch_key, "")) for k in kernels)
-        cases = read_cases(fields, entry, owner, None) if "cases" in entry else ()
+        cases = read_cases(fields, entry, owner, None, self._entry_point) if "cases" in entry else ()
         if "kernels" not in entry and "cases" not in entry:
             message = f"the extension of {owner} has neither `kernels` nor `cases`"
             fields.report("C10E105", message, fields.document.span(entry), help="add one of them")
@@ -252,6 +256,16 @@ class OperatorReader:
         except ManifestError as error:
             self.fields.findings += error.diagnostics
             return None
+
+    def _reference(self, entry: dict[str, Any], owner: str) -> tuple[EntryPoint | None, str]:
+        """The reference of an operator, and the dtype that it computes in where it is given one."""
+        fields, what = self.fields, f"`reference` of {owner}"
+        if type(entry["reference"]) is not dict:
+            return self._entry_point(entry, "reference", what), ""
+        table = entry["reference"]
+        fields.check_names(table, f"the {what}", REFERENCE_FIELDS, required=("kernel",))
+        upcast = _choice(fields, table, "upcast", f"`upcast` of the {what}", ("float32", "float64"))
+        return self._entry_point(table, "kernel", f"`kernel` of the {what}"), upcast
 
     def _cost(self, entry: dict[str, Any], owner: str) -> Cost:
         cost = self.fields.mapping(entry, "cost", f"`cost` of {owner}") or {}

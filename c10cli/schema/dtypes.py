@@ -6,7 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-ARRAY_FUNCTIONS: Final = ("randn", "zeros", "ones", "full", "arange", "randint", "linspace", "tensor")
+_FUNCTIONS = """
+    randn zeros ones full arange randint linspace tensor uniform permutation bernoulli sorted triangular
+    strided transposed
+"""
+ARRAY_FUNCTIONS: Final = tuple(_FUNCTIONS.split())
 COST_FUNCTIONS: Final = ("nbytes", "size", "dim", "rank", "prod", "len", "itemsize", "min", "max", "abs")
 CONSTANTS: Final[Mapping[str, float]] = {"nan": math.nan, "inf": math.inf}
 # As the schema language has them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import inspect
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +20,9 @@ from c10cli.arrays.keys import DispatchKey
 from c10cli.arrays.more_dtypes import numpy_dtype
 from c10cli.arrays.placement import place
 from c10cli.arrays.tensor_types import is_mapping, is_tensor, tensors_of
-from c10cli.describe import describe
+from c10cli.describe import describe, describe_error
+from c10cli.entry_points.entry_point import EntryPoint
+from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Span
 from c10cli.manifest.cases import is_quoted, is_word
 from c10cli.manifest.declarations import CaseDecl, KernelDecl, OperatorDecl
@@ -55,9 +58,12 @@ def case_points(decl: OperatorDecl, *, bench_only: bool = False) -> Iterator[Cas
     for case in decl.cases:
         if bench_only and not case.bench:
             continue
-        for values in itertools.product(*case.sweep.values()):
+        swept = (
+            dict(zip(case.sweep, values, strict=True)) for values in itertools.product(*case.sweep.values())
+        )
+        for values, point in itertools.product(swept, case.points or ({},)):
             for dtype in case.dtypes:
-                yield CasePoint(case, dict(zip(case.sweep, values, strict=True)), dtype)
+                yield CasePoint(case, {**point, **values}, dtype)
 
 
 def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Arguments:
@@ -78,7 +84,9 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
         value = source
         with _findings_at(point.case.node.child("inputs").span(name), point):
             argument = by_name[name]
-            if isinstance(source, str) and not is_word(argument, source, point.values):
+            if isinstance(source, EntryPoint):
+                value = _made(source, point, rng)
+            elif isinstance(source, str) and not is_word(argument, source, point.values):
                 of_items = schema_types.is_tensor_list(argument.type)
                 expression = parse_expression(source)
                 value = evaluate(expression, point.values, point.dtype, rng, of_items=of_items)
@@ -92,6 +100,20 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
         if decl.domain is not None:
             decl.domain.bind(arguments, judge=judge_elements)
     return arguments
+
+
+def _made(maker: EntryPoint, point: CasePoint, rng: np.random.Generator) -> Any:
+    """What *maker* makes, called with those of ``rng``, ``dtype`` and the names of the case that it takes."""
+    function = load_entry_point(maker)
+    names = {**point.values, "rng": rng, "dtype": point.dtype}
+    parameters = inspect.signature(function).parameters.values()
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    taken = names if takes_all else {p.name: names[p.name] for p in parameters if p.name in names}
+    try:
+        return function(**taken)
+    except Exception as error:  # whatever the maker's own code raises
+        fact = f"`{maker.text}`, which makes the input, raised {describe_error(error)}"
+        raise ManifestError(Diagnostic("C10E110", fact, help="correct the function")) from error
 
 
 def _generated(decl: OperatorDecl, point: CasePoint, given: Arguments, rng: np.random.Generator) -> Arguments:
@@ -201,6 +223,8 @@ def _placed(value: Any, dispatch_key: DispatchKey | str, library: str) -> Any:
 
 def copy_tensors(value: Any) -> Any:
     """*value*, such as the arguments of a call, with a copy of every tensor in it, however deep."""
+    if type(value) is np.ndarray:
+        return _copy_array(value)
     if is_tensor(value):
         copying = getattr(value, "clone", None) or getattr(value, "copy", None)
         return copying() if copying else copy.deepcopy(value)
@@ -209,6 +233,18 @@ def copy_tensors(value: Any) -> Any:
     if isinstance(value, list):
         return [copy_tensors(element) for element in value]
     return tuple(map(copy_tensors, value)) if isinstance(value, tuple) else value
+
+
+def _copy_array(array: Any) -> Any:
+    """A copy of *array* that lies in memory as it does: transposed, every second element, and so on."""
+    if array.flags.c_contiguous or not array.size:
+        return array.copy()
+    reach = [(size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True)]
+    first = -sum(step for step in reach if step < 0)
+    buffer = np.zeros(first + sum(step for step in reach if step > 0) + array.itemsize, np.uint8)
+    copied: Any = np.ndarray(array.shape, array.dtype, buffer, first, array.strides)
+    copied[...] = array
+    return copied
 
 
 def shapes_text(arguments: Arguments) -> str:

@@ -85,6 +85,9 @@ class _Checked:
     ) -> None:
         decl = linked.decl
         for point in case_points(decl):
+            if not point.case.is_for(declared):
+                self.refused = self.refused or "none is for it"
+                continue
             expectation = self._expect(linked, declared, point, seed, at)
             if expectation is None:
                 continue

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.describe import describe
+from c10cli.arrays.placement import to_numpy
+from c10cli.arrays.tensor_types import is_tensor
+from c10cli.describe import describe, describe_error, dtype_name
 from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.declarations import KernelDecl, OperatorDecl
 from c10cli.schema.model import FunctionSchema
-from c10cli.verify.difference import WIDE, find_difference
+from c10cli.verify.difference import WIDE, Difference, find_difference
 from c10cli.verify.inputs import Arguments, CasePoint, copy_tensors, make_arguments, place_case
 from c10cli.verify.kernel_call import Call, call_checked, check_left_alone, check_results, contents_of_call
 
@@ -51,7 +53,7 @@ def expect(
     if decl.reference is None:
         return Expectation(point, arguments, None)
     reference = load_entry_point(decl.reference)
-    given = copy_tensors(arguments)
+    given = _upcast(copy_tensors(arguments), decl.upcast)
     try:
         returns = call_checked(decl.schema, decl.reference.text, _giving_arrays(reference), given)
         _check_domain(decl, arguments, returns)
@@ -64,6 +66,52 @@ def expect(
         raise KernelError(failed, operator=str(decl.name)) from error
     written = _written(decl.schema, given, returns)
     return Expectation(point, arguments, returns, copy_tensors(written))
+
+
+def _upcast(value: Any, dtype: str) -> Any:
+    """*value*, such as arguments by name, with floating arrays in *dtype*, complex ones likewise."""
+    if isinstance(value, dict):
+        return {name: _upcast(element, dtype) for name, element in value.items()}
+    if isinstance(value, list):
+        return [_upcast(element, dtype) for element in value]
+    if (
+        not dtype
+        or not isinstance(value, np.ndarray)
+        or dtype_name(value.dtype).startswith(("int", "uint", "bool"))
+    ):
+        return value
+    is_complex = value.dtype.kind == "c"
+    return value.astype({"float32": "complex64", "float64": "complex128"}[dtype] if is_complex else dtype)
+
+
+def _compared(
+    decl: OperatorDecl, kernel: str, returns: tuple[Any, ...], expectation: Expectation
+) -> Difference | None:
+    """What the operator's own comparator says of *returns*.
+
+    Raises:
+        KernelError: C10E508, it raised, or gave neither a text nor None.
+    """
+    assert decl.compare is not None
+    arguments = {name: _as_arrays(value) for name, value in expectation.arguments.items()}
+    results, expected = (tuple(map(_as_arrays, values)) for values in (returns, expectation.returns or ()))
+    try:
+        said = load_entry_point(decl.compare)(results, expected, arguments)
+        fault = (
+            "" if said is None or isinstance(said, str) else f"gave {describe(said)}, neither a text nor None"
+        )
+    except Exception as error:  # noqa: BLE001 - whatever its own code raises
+        said, fault = None, f"raised {describe_error(error)}"
+    if fault:
+        fact = f"the comparator `{decl.compare.text}` of `{decl.name}` {fault}"
+        raise KernelError(Diagnostic("C10E508", fact, decl.compare.span, help="correct the comparator"))
+    return Difference(said, "correct the kernel, or the comparator") if said else None
+
+
+def _as_arrays(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_as_arrays(element) for element in value]
+    return to_numpy(value) if is_tensor(value) else value
 
 
 def _check_domain(decl: OperatorDecl, arguments: Arguments, returns: tuple[Any, ...]) -> None:
@@ -153,18 +201,23 @@ def find_differences(
     if expectation.returns is None:
         return ()
     names = [f"return `{declared.name or index}`" for index, declared in enumerate(decl.schema.returns)]
-    compared = [*zip(names, returns, expectation.returns, strict=True)]
+    compared = [*zip(names, returns, expectation.returns, strict=True)] if decl.compare is None else []
     compared += [(f"argument `{n}`", arguments[n], expected) for n, expected in expectation.written.items()]
+    found = [
+        (what, find_difference(decl, arguments, actual, expected)) for what, actual, expected in compared
+    ]
+    if decl.compare is not None:
+        found.append(("what it gives", _compared(decl, kernel, returns, expectation)))
     place = f"case {expectation.point.label} of {decl.name}"
     shown = ", ".join(f"`{n}`: {describe(v)}" for n, v in expectation.arguments.items())
-    found = []
-    for what, actual, expected in compared:
-        difference = find_difference(decl, arguments, actual, expected)
-        if difference:
-            fact = (
-                f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {difference.fact}"
-            )
-            todo = difference.help or "correct the kernel"
-            notes = (f"the arguments are {shown}",)
-            found.append(Diagnostic("C10E504", fact, place=place, notes=notes, help=todo))
-    return tuple(found)
+    return tuple(
+        Diagnostic(
+            "C10E504",
+            f"kernel `{kernel}` of `{decl.name}` differs from the reference in {what}: {difference.fact}",
+            place=place,
+            notes=(f"the arguments are {shown}",),
+            help=difference.help or "correct the kernel",
+        )
+        for what, difference in found
+        if difference
+    )
