@@ -130,7 +130,8 @@ def _dims(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, object]
             found[name] = _spell(value) if _holds_text(sizes) else value
         elif value is not REFUSED:
             message = f"dim `{name}` of {what} must be a size, a list of sizes or an expression"
-            fields.report("C10E106", f"{message}, not {kind_name(value)}", fields.document.span(table, name))
+            told = "" if type(value) in (int, list) else f", not {kind_name(value)}"
+            fields.report("C10E106", message + told, fields.document.span(table, name))
     return found
 
 

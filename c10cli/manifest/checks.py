@@ -219,6 +219,13 @@ class _Checks:
         """Compare the dims of *case* with the domain; the names that they use."""
         used: set[str] = set()
         domain = self.operator.domain
+        if case.dims is not None and domain is None:
+            fact = f"case `{case.name}` of `{self.operator.name}` has dims, and the operator no domain"
+            span = case.node.span("dims", "key")
+            self.findings.append(
+                Diagnostic("C10E104", fact, span, help="give `inputs`, or write its `domain:`")
+            )
+            return {*case.sweep}
         for name, value in (case.dims or {}).items():
             known = [axis.name for _, axis in domain.named_axes()] if domain else []
             node = case.node.child("dims")

@@ -93,9 +93,12 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
                 if isinstance(value, str) and is_quoted(value):  # a sweep's, written as inputs are
                     value = evaluate(parse_expression(value))
             given[name] = as_argument(argument, value, point.dtype)
+    dims = _sizes_of_dims(point)
     with _findings_at(point.case.span, point):
         if point.case.dims is not None:
-            given = _generated(decl, point, given, rng)
+            if decl.domain is None:
+                raise no_domain(decl.name)
+            given = generate(decl.domain, dims, point.dtype, rng, given)
         arguments = decl.schema.bind((), given, is_tensor=is_tensor)
         if decl.domain is not None:
             decl.domain.bind(arguments, judge=judge_elements)
@@ -116,15 +119,14 @@ def _made(maker: EntryPoint, point: CasePoint, rng: np.random.Generator) -> Any:
         raise ManifestError(Diagnostic("C10E110", fact, help="correct the function")) from error
 
 
-def _generated(decl: OperatorDecl, point: CasePoint, given: Arguments, rng: np.random.Generator) -> Arguments:
-    """*given* and, made from the domain by the dims of the case, the other arguments."""
-    if decl.domain is None:
-        raise no_domain(decl.name)
+def _sizes_of_dims(point: CasePoint) -> dict[str, Any]:
+    """The dims of the case with what their expressions give."""
     dims: dict[str, Any] = dict(point.case.dims or {})
     for name, value in dims.items():
         if isinstance(value, str):
-            dims[name] = evaluate(parse_expression(value), point.values, functions={})
-    return generate(decl.domain, dims, point.dtype, rng, given)
+            with _findings_at(point.case.node.child("dims").span(name), point):
+                dims[name] = evaluate(parse_expression(value), point.values, functions={})
+    return dims
 
 
 @contextmanager
@@ -133,9 +135,9 @@ def _findings_at(span: Span, point: CasePoint) -> Iterator[None]:
     try:
         yield
     except (ManifestError, ArgumentError) as error:
-        argument = error.facts.get("argument")
-        if argument in point.case.inputs:
-            span = point.case.node.child("inputs").span(argument)
+        for field, name in (("inputs", error.facts.get("argument")), ("dims", error.facts.get("dim"))):
+            if name in point.case.node.value.get(field, ()):
+                span = point.case.node.child(field).span(name)
         placed = [replace(d, span=span).with_notes(f"in case {point.label}") for d in error.diagnostics]
         raise type(error)(*placed, **error.facts, case=point.label) from (error.__cause__ or error)
 

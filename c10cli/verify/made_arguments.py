@@ -16,7 +16,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from c10cli.arrays.elements import judge_elements
+from c10cli.arrays.filling import available_bytes
 from c10cli.arrays.more_dtypes import numpy_dtype
+from c10cli.arrays.tensor_types import tensors_of
+from c10cli.describe import dtype_name
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError, did_you_mean
 from c10cli.schema.domain import Axis, Bindings, Domain, ValueDomain, conjuncts
 from c10cli.schema.expression import Expression, part_of
@@ -28,6 +31,8 @@ Dims = Mapping[str, int | Sequence[int]]
 _TRIES: Final = 300
 _SIZES: Final = (2, 3, 4, 1, 6, 8, 5, 16)
 _SHAPES: Final = ((3, 4), (5,), (2, 3, 4), (1,))
+_DRAWN_BYTES: Final = 8  # of a number before it gets its dtype
+_MOST_AXES: Final = 32
 _USUAL: Final = ("float32", "int64", "bool", "complex64")
 
 
@@ -38,26 +43,39 @@ def generate(
 
     Args:
         dims: sizes of names; of starred ones, shapes.  The others are chosen.
-        dtype: for every tensor that may have it.
+        dtype: for every tensor that may have it; float32, the usual one, for none where none may.
         given: arguments that are as they are.
 
     Raises:
-        ArgumentError: C10E405, no such dim; an argument that nothing is said of;
-            or nothing inside was found, with the condition.
+        ArgumentError: C10E405, no such dim; an argument that nothing is said of; a
+            dtype that none may have; or nothing inside was found, with the condition.
     """
     choice, why = _Choice(domain, _fixed(domain, dims), dtype, rng), ""
     for attempt in range(_TRIES):
         try:
             outlined = choice.outline(dict(given or {}), attempt)
-            return choice.fill(outlined, given or {})
+            made = choice.fill(outlined, given or {})
+            break
         except (ArgumentError, ManifestError) as error:
-            if "argument" in error.facts and error.facts.get("is_missing"):
+            if error.facts.get("is_final"):
                 raise
             why = error.diagnostics[0].message
         except NotFound as error:
             why = str(error)
-    fact = f"no arguments inside the domain of `{domain.schema.name}` were found: {why}"
-    raise ArgumentError(Diagnostic("C10E405", fact, help="give more dims, or the arguments themselves"))
+    else:
+        fact = f"no arguments inside the domain of `{domain.schema.name}` were found: {why}"
+        raise ArgumentError(Diagnostic("C10E405", fact, help="give more dims, or the arguments themselves"))
+    if dtype != _USUAL[0] and dtype not in {
+        dtype_name(t.dtype) for v in made.values() for t in tensors_of(v)
+    }:
+        fact = f"no argument of `{domain.schema.name}` may be {dtype} in its domain"
+        raise _final(fact, "give a dtype that the domain has")
+    return made
+
+
+def _final(fact: str, help: str, **facts: object) -> ArgumentError:
+    """An error that no other choice mends."""
+    return ArgumentError(Diagnostic("C10E405", fact, help=help), is_final=True, **facts)
 
 
 def _fixed(domain: Domain, dims: Dims) -> dict[str, Any]:
@@ -69,11 +87,14 @@ def _fixed(domain: Domain, dims: Dims) -> dict[str, Any]:
             known = ", ".join(starred) or "none"
             fact = f"the domain of `{domain.schema.name}` has no dim `{name}`; it has {known}"
             help = did_you_mean(name, starred) or "name dims of the domain"
-            raise ArgumentError(Diagnostic("C10E405", fact, help=help), is_missing=True)
-        sizes = [size] if isinstance(size, int) else list(size)
+            raise _final(fact, help)
+        sizes = list(size) if isinstance(size, list | tuple) else [size]
+        if not all(type(s) is int and s >= 0 for s in sizes):
+            fact = f"dim `{name}` of `{domain.schema.name}` wants sizes, and is {repr(size)[:80]}"
+            raise _final(fact, "give integers from 0 on", dim=name)
         if not starred[name] and len(sizes) != 1:
             fact = f"dim `{name}` of `{domain.schema.name}` stands for one size, and {sizes} are {len(sizes)}"
-            raise ArgumentError(Diagnostic("C10E405", fact, help="give one number"), is_missing=True)
+            raise _final(fact, "give one number", dim=name)
         fixed[name] = tuple(sizes) if starred[name] else sizes[0]
     return fixed
 
@@ -144,6 +165,7 @@ class _Choice:
         Raises:
             ArgumentError, ManifestError, NotFound: those that were drawn were not inside.
         """
+        self._check_outlined(outlined, given)
         for name, value in outlined.values.items():
             domain = self.domain.arguments.get(name)
             if domain is not None and domain.dtypes and name not in given and value is not None:
@@ -151,6 +173,21 @@ class _Choice:
                 filled = [self._filled(outline, domain, outlined) for outline in outlines]
                 outlined.values[name] = filled if domain.each else filled[0]
         return self.domain.bind(outlined.values, judge=judge_elements).values
+
+    def _check_outlined(self, outlined: Bindings, given: Mapping[str, Any]) -> None:
+        """Refuse dims that the arguments do not have, and more elements than there is memory for."""
+        operator = f"`{self.domain.schema.name}`"
+        for name, size in self.dims.items():
+            if outlined.dims.get(name) != size:
+                why = outlined.told(name) if name in outlined.dims else "no argument that is made has it"
+                shown = list(size) if isinstance(size, tuple) else size
+                raise _final(f"dim `{name}` of {operator} is to be {shown}, but {why}", "give one of the two")
+        made = [value for name, value in outlined.values.items() if name not in given]
+        outlines = [o for v in made for o in (v if isinstance(v, list) else [v]) if isinstance(o, _Outline)]
+        taken = sum(math.prod(o.shape) * (o.dtype.itemsize + _DRAWN_BYTES) for o in outlines)
+        if taken > 2**20 and taken > available_bytes():  # small ones need no look
+            fact = f"arguments of {operator} with these dims take {taken / 2**30:,.1f} GiB to make"
+            raise _final(f"{fact}, more than is free", "give smaller dims")
 
     def _filled(self, outline: _Outline, domain: ValueDomain, bindings: Bindings) -> Any:
         return make_elements(outline.shape, outline.dtype.name, domain.condition, bindings, self.rng)
@@ -281,14 +318,15 @@ class _Choice:
         fact = (
             f"the domain of `{self.domain.schema.name}` does not say what argument `{argument.name}` may be"
         )
-        finding = Diagnostic("C10E405", fact, help="give it, or say it in the domain")
-        return ArgumentError(finding, argument=argument.name, is_missing=True)
+        return _final(fact, "give it, or say it in the domain", argument=argument.name)
 
     def _outline_of(self, value: ValueDomain, bindings: Bindings) -> _Outline:
         dtype = bindings.dtypes.get(value.dtypes[0].text) or self._dtype_of(value)
         shape = (2, 3) if value.axes is None else tuple(self._sizes(value.axes, bindings))
         if any(not isinstance(size, int) or size < 0 for size in shape):
             raise NotFound(f"{dtype}{list(shape)} is no shape")
+        if len(shape) > _MOST_AXES:
+            raise NotFound(f"{len(shape)} axes are more than {_MOST_AXES}")
         return _Outline(shape, numpy_dtype(dtype))
 
     def _sizes(self, axes: Sequence[Axis], bindings: Bindings) -> Iterator[Any]:
