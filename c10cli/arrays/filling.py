@@ -206,7 +206,9 @@ class _Filler:
         """Ones with the chance given, zeros else."""
         name = dtype or self.dtype
         sizes = self._reserve(_shape(shape), name)
-        return np.asarray(self.rng.random(sizes) < _number(chance)).astype(numpy_dtype(name))
+        if isinstance(chance, complex) or not 0 <= _number(chance) <= 1:
+            raise ValueError("a chance is from 0 to 1")
+        return np.asarray(self.rng.random(sizes) < chance).astype(numpy_dtype(name))
 
     def sorted(self, array: Any, axis: Any = -1) -> Any:
         """The array's elements in ascending order along axis."""
@@ -214,7 +216,7 @@ class _Filler:
 
     def triangular(self, array: Any, diagonal: Any = 0) -> Any:
         """The array with zeros above the diagonal."""
-        return np.tril(_array(array), _integer(diagonal))
+        return np.tril(_matrices(array), _integer(diagonal))
 
     def strided(self, array: Any, step: Any) -> Any:
         """The same elements, each step elements from the next along the last axis in memory."""
@@ -227,10 +229,7 @@ class _Filler:
 
     def transposed(self, array: Any) -> Any:
         """The same elements, the last two axes swapped in memory."""
-        array = _array(array)
-        if array.ndim < 2:
-            raise ValueError("an array with two axes or more is wanted")
-        return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+        return np.ascontiguousarray(_matrices(array).swapaxes(-1, -2)).swapaxes(-1, -2)
 
     def _reserve(self, shape: tuple[int, ...], dtype: str) -> tuple[int, ...]:
         """*shape*, if an array of it and those made before fit into the memory there is."""
@@ -241,6 +240,12 @@ class _Filler:
             message = f"{dtype}[{sizes}] takes {self.taken / 2**30:,.1f} GiB to make, more than is free"
             raise MemoryError(message)
         return shape
+
+
+def _matrices(value: Any) -> Any:
+    if _array(value).ndim < 2:
+        raise ValueError("an array with two axes or more is wanted")
+    return value
 
 
 def _array(value: Any) -> Any:

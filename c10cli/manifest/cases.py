@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from c10cli.document.fields import Fields
@@ -136,45 +136,64 @@ def _dims(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, object]
 
 
 def _points(
-    fields: Fields, entry: dict[str, Any], what: str, sweep: Collection[str]
+    fields: Fields, entry: dict[str, Any], what: str, sweep: Mapping[str, Collection[PlainValue]]
 ) -> tuple[dict[str, PlainValue], ...]:
     """The points of a case: mappings of the same names, none of which is swept."""
-    points = fields.items(entry, "points", f"`points` of {what}") or []
+    points = fields.items(entry, "points", f"`points` of {what}")
     found: list[dict[str, PlainValue]] = []
-    for index in range(len(points)):
-        point = fields.mapping(points, index, f"point {index + 1} of {what}")
+    if points == []:
+        fields.report(
+            "C10E106", f"`points` of {what} is an empty list", fields.document.span(entry, "points")
+        )
+    first: dict[str, int] = {}
+    for index in range(len(points or ())):
+        which = f"point {index + 1} of {what}"
+        point = fields.mapping(points, index, which)
         if point is None:
             continue
-        names = list(found[0]) if found else [name for name in point if _is_free(name) and name not in sweep]
-        fields.check_names(point, f"point {index + 1} of {what}", names, required=names)
+        names = list(found[0]) if found else [name for name in point if name not in sweep]
+        fields.check_names(point, which, names, required=names)
         for name in point:
-            fields.read(
-                point, name, f"`{name}` in point {index + 1} of {what}", "a plain value", *_PLAIN_TYPES
-            )
+            if not found:
+                _check_name(fields, point, name, f"`{name}` in {which}")
+            _read_plain(fields, point, name, f"`{name}` in {which}")
         found.append({name: point.get(name) for name in names})
+        if first.setdefault(str([*map(str, found[-1].values())]), index) != index:
+            fields.report("C10E103", f"{which} is given twice", fields.document.span(points, index))
+    _check_count(fields, entry, "points", len(found) * math.prod(map(len, sweep.values())), what)
     return tuple(found)
 
 
-def _is_free(name: str) -> bool:
-    """Whether expressions may use *name* as they like."""
-    return name.isidentifier() and name not in RESERVED_NAMES
+def _read_plain(fields: Fields, container: Any, key: Any, what: str) -> None:
+    """Report a value that no name can have."""
+    if type(container[key]) is str:
+        fields.line(container, key, what)
+    else:
+        fields.read(container, key, what, "a number, a string, a boolean or null", *_PLAIN_TYPES)
+
+
+def _check_name(fields: Fields, table: dict[str, Any], name: str, what: str) -> None:
+    """Report a name that expressions cannot use as they like."""
+    if not name.isidentifier() or name in RESERVED_NAMES:
+        reason = "means something in expressions" if name in RESERVED_NAMES else "is no name"
+        fields.report("C10E106", f"{what} {reason}", fields.document.span(table, name, "key"))
+
+
+def _check_count(fields: Fields, entry: dict[str, Any], field: str, combinations: int, what: str) -> None:
+    if combinations > MAX_COMBINATIONS:
+        message = f"{field} of {what} has {combinations:,} combinations, more than {MAX_COMBINATIONS:,}"
+        fields.report("C10E106", message, fields.document.span(entry, field), help="sweep fewer values")
 
 
 def _sweep(fields: Fields, entry: dict[str, Any], what: str) -> dict[str, tuple[PlainValue, ...]]:
     table = fields.mapping(entry, "sweep", f"`sweep` of {what}") or {}
     found = {}
     for name in table:
-        if not name.isidentifier() or name in RESERVED_NAMES:
-            reason = "means something in expressions" if name in RESERVED_NAMES else "is no name"
-            message = f"`{name}` in the sweep of {what} {reason}"
-            fields.report("C10E106", message, fields.document.span(table, name, "key"))
+        _check_name(fields, table, name, f"`{name}` in the sweep of {what}")
         values = fields.items(table, name, f"`{name}` in the sweep of {what}")
         if values is not None:
             found[name] = _sweep_values(fields, table, name, f"`{name}` in the sweep of {what}")
-    combinations = math.prod(map(len, found.values()))
-    if combinations > MAX_COMBINATIONS:
-        message = f"sweep of {what} has {combinations:,} combinations, more than {MAX_COMBINATIONS:,}"
-        fields.report("C10E106", message, fields.document.span(entry, "sweep"), help="sweep fewer values")
+    _check_count(fields, entry, "sweep", math.prod(map(len, found.values())), what)
     return found
 
 
@@ -182,12 +201,8 @@ def _sweep_values(fields: Fields, table: dict[str, Any], name: str, what: str) -
     values = table[name]
     if not values:
         fields.report("C10E106", f"list of {what} is empty", fields.document.span(table, name))
-    for index, value in enumerate(values):
-        if type(value) is str:
-            fields.line(values, index, f"value {index + 1} of {what}")
-        else:
-            expected = "a number, a string, a boolean or null"
-            fields.read(values, index, f"value {index + 1} of {what}", expected, *_PLAIN_TYPES)
+    for index in range(len(values)):
+        _read_plain(fields, values, index, f"value {index + 1} of {what}")
     _check_repeats(fields, values, "value", what)
     return tuple(value for value in values if type(value) in _PLAIN_TYPES)
 
@@ -237,7 +252,8 @@ def _inputs(
     found: dict[str, object] = {}
     for name, value in table.items():
         if type(value) is str and _MAKER.fullmatch(value) and name not in texts:
-            found[name] = entry_point(table, name, f"input `{name}` of {what}")
+            maker = entry_point(table, name, f"input `{name}` of {what}")
+            found |= {name: maker} if maker else {}
         elif _is_input(value):
             # A list that holds expressions is one.
             found[name] = _spell(value) if type(value) is list and _holds_text(value) else value

@@ -142,6 +142,11 @@ class _Checks:
         definition = self._definition(entry, role)
         if definition is not None and definition.kind == "value":
             self._report("C10E310", role, entry, definition, "is a value, not a function")
+        if definition is not None and definition.kind in ("async function", "generator"):
+            fact = (
+                f"is a{'n' * (definition.kind[0] == 'a')} {definition.kind}, which gives nothing when called"
+            )
+            self._report("C10E305", role, entry, definition, fact, help="make it a plain function")
 
     def cache(self, entry: EntryPoint) -> None:
         """A cache creator is called without arguments."""
@@ -191,8 +196,9 @@ class _Checks:
         for name in case.names:
             if is_understood and name not in used:
                 span = self._place_of_name(case, name)
-                sweep = f"the sweep of case `{case.name}` of `{self.operator.name}`"
-                message = f"`{name}` in {sweep} is used by no input"
+                field = "sweep" if name in case.sweep else "points"
+                place = f"the {field} of case `{case.name}` of `{self.operator.name}`"
+                message = f"`{name}` in {place} is used by no input"
                 self.findings.append(Diagnostic("C10E110", message, span, help="use it or leave it out"))
 
     def _place_of_name(self, case: CaseDecl, name: str) -> Span:
@@ -207,6 +213,11 @@ class _Checks:
             ("keys", {kernel.dispatch_key for kernel in kernels}),
             ("variants", {kernel.name for kernel in kernels}),
         ):
+            if case.node.value.get(field_name) == []:
+                fact = f"`{field_name}` of case `{case.name}` of `{self.operator.name}` is an empty list"
+                self.findings.append(
+                    Diagnostic("C10E106", fact, case.node.span(field_name), help="leave it out")
+                )
             for index, name in enumerate(getattr(case, field_name)):
                 if name not in known:
                     what = f"`{field_name}` of case `{case.name}` of `{self.operator.name}`"

@@ -58,21 +58,22 @@ def tolerance_of(decl: OperatorDecl, dtype: str) -> Tolerance:
 
 
 def find_difference(
-    decl: OperatorDecl, arguments: Arguments, actual: Any, expected: Any
+    decl: OperatorDecl, arguments: Arguments, actual: Any, expected: Any, form_only: bool = False
 ) -> Difference | None:
     """The first difference of *actual* from *expected*, or None; see Note [Result dtypes].
 
     Args:
         arguments: of the call, whose dtypes a result keeps.
+        form_only: whether elements and numbers may be any.
     """
-    return _Comparison(decl, arguments).of(actual, expected)
+    return _Comparison(decl, arguments, form_only).of(actual, expected)
 
 
 class _Comparison:
     """Results of one call with those of the reference; lists and dictionaries place by place."""
 
-    def __init__(self, decl: OperatorDecl, arguments: Arguments) -> None:
-        self._decl = decl
+    def __init__(self, decl: OperatorDecl, arguments: Arguments, form_only: bool) -> None:
+        self._decl, self._form_only = decl, form_only
         tensors = [tensor for value in arguments.values() for tensor in tensors_of(value)]
         self._given = list(dict.fromkeys(dtype_name(tensor.dtype) for tensor in tensors))
 
@@ -99,8 +100,9 @@ class _Comparison:
 
     def _of_values(self, actual: Any, expected: Any) -> Difference | None:
         """Numbers within the tolerance, anything else exactly."""
-        fits = _equal(actual, expected)
-        if _kind_of_number(actual) == _kind_of_number(expected) in ("float", "complex"):
+        is_same_kind = _kind_of_number(actual) == _kind_of_number(expected)
+        fits = is_same_kind if self._form_only else _equal(actual, expected)
+        if is_same_kind and not fits and _kind_of_number(actual) in ("float", "complex"):
             # A number out of arrays is no more exact than they are.
             coarse = _coarsest([d for d in self._given if d in _FLOATS + _COMPLEX], "float64")
             tolerance = tolerance_of(self._decl, coarse)
@@ -121,6 +123,8 @@ class _Comparison:
             return fault
         tolerance = tolerance_of(self._decl, _coarsest([dtype, stated], stated))
         got, wanted = to_numpy(actual), to_numpy(expected)
+        if self._form_only and got.shape == wanted.shape:
+            return None
         mismatch = _mismatch(got, wanted, tolerance)
         widens = got.shape == wanted.shape and _kind(stated) in ("float", "complex")
         return Difference(mismatch, WIDEN if widens else "") if mismatch else None

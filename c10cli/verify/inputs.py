@@ -17,9 +17,10 @@ from c10cli.arrays.elements import judge_elements
 from c10cli.arrays.evaluate import evaluate
 from c10cli.arrays.filling import hold
 from c10cli.arrays.keys import DispatchKey
+from c10cli.arrays.library import library_of
 from c10cli.arrays.more_dtypes import numpy_dtype
-from c10cli.arrays.placement import place
-from c10cli.arrays.tensor_types import is_mapping, is_tensor, tensors_of
+from c10cli.arrays.placement import place, to_numpy
+from c10cli.arrays.tensor_types import fault_of, is_mapping, is_tensor, tensors_of
 from c10cli.describe import describe, describe_error
 from c10cli.entry_points.entry_point import EntryPoint
 from c10cli.entry_points.importing import load_entry_point
@@ -32,6 +33,8 @@ from c10cli.schema.model import Argument
 from c10cli.verify.made_arguments import generate, no_domain
 
 Arguments = dict[str, Any]
+# What kernels of other libraries than NumPy's could not be given.
+_TEXTS = ("holds texts", "give numbers, such as their codes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,13 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
                 if isinstance(value, str) and is_quoted(value):  # a sweep's, written as inputs are
                     value = evaluate(parse_expression(value))
             given[name] = as_argument(argument, value, point.dtype)
+            for tensor in tensors_of(given[name]):
+                fault, todo = (
+                    _TEXTS if getattr(tensor.dtype, "kind", "") in tuple("UST") else fault_of(tensor)
+                )
+                if fault:
+                    fact = f"argument `{name}` of `{decl.name}` {fault}"
+                    raise ArgumentError(Diagnostic("C10E405", fact, help=todo), argument=name)
     dims = _sizes_of_dims(point)
     with _findings_at(point.case.span, point):
         if point.case.dims is not None:
@@ -108,13 +118,14 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
 def _made(maker: EntryPoint, point: CasePoint, rng: np.random.Generator) -> Any:
     """What *maker* makes, called with those of ``rng``, ``dtype`` and the names of the case that it takes."""
     function = load_entry_point(maker)
-    names = {**point.values, "rng": rng, "dtype": point.dtype}
-    parameters = inspect.signature(function).parameters.values()
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    taken = names if takes_all else {p.name: names[p.name] for p in parameters if p.name in names}
+    names = {"rng": rng, "dtype": point.dtype, **point.values}
     try:
-        return function(**taken)
-    except Exception as error:  # whatever the maker's own code raises
+        parameters = inspect.signature(function).parameters.values()
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+        taken = names if takes_all else {p.name: names[p.name] for p in parameters if p.name in names}
+        made = function(**taken)
+        return made if library_of(made) == "scipy" else as_arrays(made)  # placed for each kernel later
+    except (Exception, SystemExit) as error:  # whatever the maker's own code raises
         fact = f"`{maker.text}`, which makes the input, raised {describe_error(error)}"
         raise ManifestError(Diagnostic("C10E110", fact, help="correct the function")) from error
 
@@ -127,6 +138,13 @@ def _sizes_of_dims(point: CasePoint) -> dict[str, Any]:
             with _findings_at(point.case.node.child("dims").span(name), point):
                 dims[name] = evaluate(parse_expression(value), point.values, functions={})
     return dims
+
+
+def as_arrays(value: Any) -> Any:
+    """*value* with NumPy's arrays for all tensors, in lists as well."""
+    if isinstance(value, list | tuple):
+        return [as_arrays(element) for element in value]
+    return to_numpy(value) if is_tensor(value) and not isinstance(value, np.ndarray) else value
 
 
 @contextmanager

@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from c10cli.arrays.placement import to_numpy
-from c10cli.arrays.tensor_types import is_tensor
 from c10cli.describe import describe, describe_error, dtype_name
 from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.declarations import KernelDecl, OperatorDecl
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.difference import WIDE, Difference, find_difference
-from c10cli.verify.inputs import Arguments, CasePoint, copy_tensors, make_arguments, place_case
+from c10cli.verify.inputs import Arguments, CasePoint, as_arrays, copy_tensors, make_arguments, place_case
 from c10cli.verify.kernel_call import Call, call_checked, check_left_alone, check_results, contents_of_call
 
 
@@ -80,8 +78,7 @@ def _upcast(value: Any, dtype: str) -> Any:
         or dtype_name(value.dtype).startswith(("int", "uint", "bool"))
     ):
         return value
-    is_complex = value.dtype.kind == "c"
-    return value.astype({"float32": "complex64", "float64": "complex128"}[dtype] if is_complex else dtype)
+    return value.astype(np.promote_types(value.dtype, dtype))  # what is wider stays that
 
 
 def _compared(
@@ -93,32 +90,30 @@ def _compared(
         KernelError: C10E508, it raised, or gave neither a text nor None.
     """
     assert decl.compare is not None
-    arguments = {name: _as_arrays(value) for name, value in expectation.arguments.items()}
-    results, expected = (tuple(map(_as_arrays, values)) for values in (returns, expectation.returns or ()))
+    # Copies, as it may sort them in place.
+    given, results, expected = map(copy_tensors, (expectation.arguments, returns, expectation.returns or ()))
+    arguments = {name: as_arrays(value) for name, value in given.items()}
+    results, expected = tuple(map(as_arrays, results)), tuple(map(as_arrays, expected))
     try:
         said = load_entry_point(decl.compare)(results, expected, arguments)
         fault = (
             "" if said is None or isinstance(said, str) else f"gave {describe(said)}, neither a text nor None"
         )
-    except Exception as error:  # noqa: BLE001 - whatever its own code raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever its own code raises
         said, fault = None, f"raised {describe_error(error)}"
     if fault:
         fact = f"the comparator `{decl.compare.text}` of `{decl.name}` {fault}"
         raise KernelError(Diagnostic("C10E508", fact, decl.compare.span, help="correct the comparator"))
-    return Difference(said, "correct the kernel, or the comparator") if said else None
-
-
-def _as_arrays(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_as_arrays(element) for element in value]
-    return to_numpy(value) if is_tensor(value) else value
+    return (
+        Difference(" ".join(said.split())[:1000], "correct the kernel, or the comparator") if said else None
+    )
 
 
 def _check_domain(decl: OperatorDecl, arguments: Arguments, returns: tuple[Any, ...]) -> None:
     """Refuse results of the reference that the domain does not have; any wide dtype is right."""
     bindings = decl.domain.bind(arguments) if decl.domain and decl.domain.returns else None
     for at, result in enumerate(returns if bindings else ()):
-        fault = bindings.return_fault(at, result, any_dtype=WIDE)  # type: ignore[union-attr]
+        fault = bindings.return_fault(at, result, any_dtype=(*WIDE, decl.upcast))  # type: ignore[union-attr]
         if fault:
             fact = f"it breaks the domain in return `{decl.schema.returns[at].name or at}`: {fault}"
             raise KernelError(Diagnostic("C10E503", fact))
@@ -201,12 +196,13 @@ def find_differences(
     if expectation.returns is None:
         return ()
     names = [f"return `{declared.name or index}`" for index, declared in enumerate(decl.schema.returns)]
-    compared = [*zip(names, returns, expectation.returns, strict=True)] if decl.compare is None else []
-    compared += [(f"argument `{n}`", arguments[n], expected) for n, expected in expectation.written.items()]
-    found = [
-        (what, find_difference(decl, arguments, actual, expected)) for what, actual, expected in compared
+    form_only = decl.compare is not None
+    compared = [(*triple, form_only) for triple in zip(names, returns, expectation.returns, strict=True)]
+    compared += [
+        (f"argument `{n}`", arguments[n], wanted, False) for n, wanted in expectation.written.items()
     ]
-    if decl.compare is not None:
+    found = [(what, find_difference(decl, arguments, *values)) for what, *values in compared]
+    if decl.compare is not None and not any(difference for _, difference in found):
         found.append(("what it gives", _compared(decl, kernel, returns, expectation)))
     place = f"case {expectation.point.label} of {decl.name}"
     shown = ", ".join(f"`{n}`: {describe(v)}" for n, v in expectation.arguments.items())

@@ -18,6 +18,11 @@ import numpy as np
 def plain(x, k): return x * k
 def wrong_sign(x, k): return -x * k
 def reference(x, k): return x * k
+def narrow_only_where_it_was(x, k):
+    assert x.dtype in (np.float32, np.float64, np.complex128, np.int64), x.dtype
+    return x * k
+def first(x, k): return x[:1] * k
+def wide(x, k): return x.astype("float64") * k
 def wants_its_dtype(x, k):
     assert x.dtype in (np.float64, np.complex128, np.int64), x.dtype
     return x * k
@@ -28,6 +33,17 @@ import numpy as np
 def rows(rng, dtype, count): return np.sort(rng.random((count, 3)), axis=0).astype(dtype)
 def everything(**names): return [float(len(names)), float(names["count"])]
 def fails(count): raise OSError("no such table")
+def ends(): raise SystemExit(3)
+async def later(): return [1.0]
+def each(): yield 1.0
+def texts(): return np.array([["a"]])
+def objects(): return np.array([1, None])
+def foreign(): return np.ones(2, ">f4")
+def named(rng, dtype): return [float(rng), float(dtype)]
+def of_torch():
+    import torch
+    return torch.ones(2, 3).T
+from builtins import int as unreadable
 VALUE = 3
 """,
     "compare.py": """
@@ -38,6 +54,12 @@ def same_size(results, expected, arguments):
         return "the sizes are others"
 
 def raises(results, expected, arguments): return results[5]
+def ends(results, expected, arguments): raise SystemExit(2)
+def nothing(results, expected, arguments): pass
+def in_place(results, expected, arguments):
+    for array in (*results, *expected, arguments["x"]):
+        array[...] = 0
+    return "all\\nare  0"
 def gives(results, expected, arguments): return True
 """,
 }
@@ -90,12 +112,33 @@ def test_a_function_makes_an_input_of_the_names_that_it_takes(declare):
     assert arguments(path)["a[count=2]/float32"]["x"].tolist() == [3, 2]
 
 
+def test_a_name_of_the_case_comes_before_those_that_every_maker_gets(declare):
+    path = declare("{name: a, points: [{rng: 4, dtype: 5}], inputs: {x: makers.py:named}}")
+    assert arguments(path)["a[rng=4,dtype=5]/float32"]["x"].tolist() == [4, 5]
+
+
+def test_what_a_maker_makes_reaches_kernels_of_any_library(declare, needs):
+    needs("torch")
+    kernels = "{CPU: [k.py:plain, {kernel: k.py:plain, arrays: torch, name: torch}]}"
+    path = declare("{name: a, inputs: {x: makers.py:of_torch}}", kernels=kernels)
+    assert type(arguments(path)["a/float32"]["x"]) is np.ndarray
+    assert codes(path) == []
+    assert validate(path).cases == 2
+
+
 @pytest.mark.parametrize(
     ("maker", "code", "words"),
     [
         ("fails", "C10E110", "which makes the input, raised OSError: no such table"),
         ("missing", "C10E304", "no `missing`"),
         ("VALUE", "C10E310", "maker `VALUE` of `t::f` is a value, not a function"),
+        ("ends", "C10E110", "raised SystemExit: 3"),
+        ("later", "C10E305", "is an async function, which gives nothing when called"),
+        ("each", "C10E305", "is a generator, which gives nothing when called"),
+        ("unreadable", "C10E110", "raised ValueError: no signature found"),
+        ("texts", "C10E405", "argument `x` of `t::f` holds texts"),
+        ("objects", "C10E405", "argument `x` of `t::f` holds Python objects"),
+        ("foreign", "C10E405", "argument `x` of `t::f` has a foreign byte order"),
     ],
 )
 def test_a_maker_that_does_not_make_is_found(declare, maker, code, words):
@@ -122,9 +165,14 @@ def test_points_are_taken_together_and_with_every_one_of_the_sweep(declare):
     ("case", "code", "words"),
     [
         ("{name: a, points: [{r: 2}, {c: 3}], inputs: {x: 'ones(r)'}}", "C10E104", "field `c` of point 2"),
-        ("{name: a, points: [{r: 2, c: 1}], inputs: {x: 'ones(r)'}}", "C10E110", "`c` in the sweep of case"),
-        ("{name: a, points: [{r: [1]}], inputs: {x: 'ones(r)'}}", "C10E106", "must be a plain value"),
-        ("{name: a, points: [{nan: 1}], inputs: {x: 'ones(2)'}}", "C10E104", "field `nan` of point 1"),
+        ("{name: a, points: [{r: 2, c: 1}], inputs: {x: 'ones(r)'}}", "C10E110", "`c` in the points of case"),
+        ("{name: a, points: [{r: [1]}], inputs: {x: 'ones(r)'}}", "C10E106", "must be a number, a string"),
+        ("{name: a, points: [{r: \"a\\nb\"}], inputs: {x: 'ones(r)'}}", "C10E106", "has U+000A in it"),
+        ("{name: a, points: [{nan: 1}], inputs: {x: 'ones(2)'}}", "C10E106", "`nan` in point 1 of case `a`"),
+        ("{name: a, points: [], inputs: {x: 'ones(2)'}}", "C10E106", "`points` of case `a`"),
+        ("{name: a, points: [{r: 1}, {r: '1'}], inputs: {x: 'ones(r)'}}", "C10E103", "point 2 of case `a`"),
+        ("{name: a, keys: [], inputs: {x: 'ones(2)'}}", "C10E106", "is an empty list"),
+        ("{name: a, inputs: {x: ../makers.py:rows}}", "C10E109", "leaves the folder"),
         ("{name: a, keys: [CUDA], inputs: {x: 'ones(2)'}}", "C10E106", "names `CUDA`, which"),
         (
             "{name: a, variants: [plane], inputs: {x: 'ones(2)'}}",
@@ -137,6 +185,12 @@ def test_faults_of_such_cases_are_found(declare, case, code, words):
     loaded = load_manifest(declare(case))
     found = loaded.findings or check_operator(loaded.manifest.operators[0])[0]
     assert [(f.code, words in f.message) for f in found][:1] == [(code, True)], found
+
+
+def test_points_and_sweep_together_have_no_more_combinations_than_a_sweep(declare):
+    many = f"sweep: {{r: {[*range(200)]}}}, points: {[{'c': c} for c in range(51)]}"
+    (found,) = load_manifest(declare(f"{{name: a, {many}, inputs: {{x: 'ones(r, c)'}}}}")).findings
+    assert "has 10,200 combinations" in found.message
 
 
 def test_a_case_is_run_by_the_kernels_that_it_is_for(declare):
@@ -157,6 +211,13 @@ def test_a_reference_gets_its_arguments_in_the_dtype_that_it_is_to_compute_in(de
     assert found.code == "C10E106"
 
 
+def test_an_upcast_narrows_nothing_and_is_no_fault_of_returns(declare):
+    case = "{name: a, dtypes: [float16, float64, complex128, int64], inputs: {x: 'tensor([1, 2])'}}"
+    domain = "domain: {T: number, x: 'T[n]', returns: 'T[n]'}"
+    more = f"reference: {{kernel: k.py:narrow_only_where_it_was, upcast: float32}}\n    {domain}"
+    assert codes(declare(case, more)) == []
+
+
 @pytest.mark.parametrize(
     ("compare", "kernel", "found"),
     [
@@ -165,6 +226,10 @@ def test_a_reference_gets_its_arguments_in_the_dtype_that_it_is_to_compute_in(de
         ("raises", "plain", [("C10E508", "raised IndexError")]),
         ("gives", "plain", [("C10E508", "gave True, neither a text nor None")]),
         ("missing", "plain", [("C10E304", "no `missing`")]),
+        ("ends", "plain", [("C10E508", "raised SystemExit: 2")]),
+        ("nothing", "first", [("C10E504", "the shape is [1] where the reference gives [2]")]),
+        ("nothing", "wide", [("C10E504", "the dtype is float64 where the arguments are float32")]),
+        ("in_place", "plain", [("C10E504", "in what it gives: all are 0")]),
     ],
 )
 def test_a_function_compares_instead_of_the_tolerance(declare, compare, kernel, found):
@@ -200,7 +265,16 @@ def test_more_functions_fill_arrays():
     assert value("sorted(tensor([[3, 1], [2, 4]]), 0)").tolist() == [[2, 1], [3, 4]]
     assert value("triangular(ones(2, 3))").tolist() == [[1, 0, 0], [1, 1, 0]]
     assert value("triangular(ones(2, 3), 1)").tolist() == [[1, 1, 0], [1, 1, 1]]
-    for text in ("strided(ones(2), 0)", "transposed(ones(2))", "sorted(3)", "strided(full((), 1), 2)"):
+    for text in (
+        "strided(ones(2), 0)",
+        "transposed(ones(2))",
+        "sorted(3)",
+        "strided(full((), 1), 2)",
+        "triangular(ones(3))",
+        "bernoulli(2, 3)",
+        "bernoulli(nan, 3)",
+        "bernoulli(1j, 3)",
+    ):
         with pytest.raises(ManifestError, match="C10E110"):
             value(text)
 
