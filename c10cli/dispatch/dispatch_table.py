@@ -29,14 +29,16 @@ from c10cli.dispatch.generated import (
 from c10cli.dispatch.kernel import KernelEntry
 from c10cli.errors import NoKernelError
 from c10cli.schema.domain import Domain
+from c10cli.schema.expression import Expression
 
 
 class DispatchTable:
     """Which kernel serves which key, as of one moment.
 
-    Note [Variants]: of the kernels of a key that take the library of the tensor that decides, those with a
-    condition are asked first, and the one without is called where none of them holds.
-    Among equals the last registered comes first; the others were overridden.
+    Note [Variants]: of the kernels of a key that take the library of the tensor that decides, one that
+    overrides comes before those that were there, one with a condition as well, and one without after them.
+    The first whose condition holds is called.  What is behind one without was overridden, as was what has
+    the condition of another one before it.
 
     Args:
         registrations: per key the registered kernels, oldest first.
@@ -84,10 +86,15 @@ class DispatchTable:
 
     def asked(self, key: DispatchKey, library: str) -> tuple[KernelEntry, ...]:
         """The kernels of *key* that are asked for tensors of *library*, in order; see Note [Variants]."""
-        entries = [e for e in reversed(self.registrations.get(key, ())) if e.takes(library)]
-        by_condition = {entry.condition: entry for entry in reversed(entries) if entry.condition}
-        conditional = sorted(by_condition.values(), key=entries.index)
-        return (*conditional, *[entry for entry in entries if entry.condition is None][:1])
+        order: list[KernelEntry] = []
+        for entry in self.registrations.get(key, ()):
+            if entry.takes(library):
+                order.insert(0 if entry.overrides or entry.condition else len(order), entry)
+        asked: dict[Expression | None, KernelEntry] = {}
+        for entry in order:
+            if None not in asked:
+                asked.setdefault(entry.condition, entry)
+        return tuple(asked.values())
 
     def judged(
         self, entries: Iterable[KernelEntry], values: Sequence[Any]

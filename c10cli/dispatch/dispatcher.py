@@ -164,19 +164,20 @@ class Dispatcher(Unique):
             arrays: the library whose tensors it takes, such as ``torch``; empty: all.
             when: a condition on the calls that it takes, over the dims, dtype variables and arguments of
                 the operator's domain, such as ``d <= 128``.
-            override: serve instead of a kernel that is there already; closing
-                the registrar brings that one back.
+            override: come before the kernels that are there already, with and without
+                conditions; closing the registrar brings them back.
 
         Raises:
             RegistrationError: C10E302, the key has a kernel for such calls; C10E305, the
                 signature does not fit; C10E309, no such library; C10E310, not a kernel.
             SchemaError: C10E211, *when* is not understood.
+            ArgumentError: C10E405, *arrays* or *when* is no text.
             StaleHandleError: C10E306.
         """
         op, key = self._owned(op), DispatchKey(dispatch_key)
         source, libraries = as_source(op.schema, kernel, cache_creator), refusals.known_libraries(arrays)
         condition = _condition(when, op) if when else None
-        entry = KernelEntry(key, source, site or caller_site(), libraries, condition)
+        entry = KernelEntry(key, source, site or caller_site(), libraries, condition, override)
         with self.writing:
             present = self._owned(op).table().registrations.get(key, ())
             same = [other for other in present if other.competes(entry)]
@@ -326,6 +327,8 @@ class Dispatcher(Unique):
 def _condition(when: str, op: OperatorHandle) -> Expression:
     from c10cli.schema.domain_parser import parse_condition  # which many need not
 
+    if not isinstance(when, str):
+        raise refusals.wrong_argument("`when` of a kernel", "a condition as text", when)
     return parse_condition(when, op.schema, op.domain)
 
 

@@ -229,6 +229,7 @@ class KernelEntry:
     Args:
         libraries: whose tensors it takes, empty for those of no library; None: all.
         condition: of the calls that it takes; None: all.
+        overrides: whether it comes before those that were there.
     """
 
     dispatch_key: DispatchKey
@@ -236,6 +237,7 @@ class KernelEntry:
     site: str
     libraries: frozenset[str] | None = None
     condition: Expression | None = None
+    overrides: bool = False
 
     def takes(self, library: str) -> bool:
         """Whether it takes the tensors of *library*."""

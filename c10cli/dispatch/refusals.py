@@ -70,9 +70,13 @@ def known_libraries(arrays: str | Collection[str]) -> frozenset[str] | None:
     """The libraries that *arrays* names; None for all.
 
     Raises:
+        ArgumentError: C10E405, *arrays* is no name and no collection of names.
         RegistrationError: C10E309, there is no such library.
     """
-    named = frozenset([arrays] if isinstance(arrays, str) and arrays else arrays)
+    names = [arrays] if isinstance(arrays, str) and arrays else arrays
+    if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
+        raise wrong_argument("`arrays` of a kernel", "the name of an array library, or several", arrays)
+    named = frozenset(names)
     unknown = sorted(named - {*LIBRARIES, ""})
     if unknown:
         fact = f"no array library is called `{unknown[0]}`; known are {', '.join(LIBRARIES)}"

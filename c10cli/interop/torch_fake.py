@@ -41,7 +41,7 @@ def make_fake_kernel(linked: LinkedOperator) -> Callable[..., Any]:
     def fake(*args: Any, **kwargs: Any) -> Any:
         import torch
 
-        values = [_named_dtype(value) for value in calling.slow_bind(args, kwargs)]
+        values = calling.slow_bind(args, kwargs)
         named, like = dict(zip(names, values, strict=True)), calling.key_tensor_of(values)
         bindings = calling.domain.bind(named, checked=False) if calling.domain else None
         results = []
@@ -57,12 +57,6 @@ def make_fake_kernel(linked: LinkedOperator) -> Callable[..., Any]:
         return results[0] if len(results) == 1 else tuple(results) or None
 
     return fake
-
-
-def _named_dtype(value: Any) -> Any:
-    import torch
-
-    return str(value).rpartition(".")[2] if isinstance(value, torch.dtype) else value
 
 
 def _unknown(schema: FunctionSchema, index: int, named: dict[str, Any]) -> ArgumentError:

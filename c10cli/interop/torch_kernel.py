@@ -15,7 +15,7 @@ from c10cli.arrays.placement import place
 from c10cli.describe import describe
 from c10cli.dispatch.checked import wrong_return
 from c10cli.dispatch.kernel import OpKernel
-from c10cli.errors import ArgumentError, Diagnostic
+from c10cli.errors import ArgumentError, Diagnostic, NoKernelError
 from c10cli.manifest.declarations import KernelDecl
 from c10cli.manifest.link import LinkedOperator, Variant
 from c10cli.schema.model import Argument, FunctionSchema
@@ -70,12 +70,15 @@ def _choose(
     schema = linked.decl.schema
     values = linked.handle.calling.slow_bind(args, kwargs)
     named = dict(zip((argument.name for argument in schema.arguments), values, strict=True))
-    fitting = (v.kernel for v in variants if not linked.why_not(v.kernel, named))
-    kernel = next(fitting, None)
-    if kernel is None:
-        linked.check_takes(variants[-1].kernel, named)
-    assert kernel is not None
-    return kernel
+    refused = []
+    for variant in variants:
+        why = linked.why_not(variant.kernel, named)
+        if not why:
+            return variant.kernel
+        refused.append(f"`{variant.kernel.name}`: {why}")
+    fact, todo = f"no variant of `{schema.name}` takes this call", "give arguments that one of them takes"
+    finding = Diagnostic("C10E413", fact, place=f"call of {schema.name}", notes=tuple(refused[:8]), help=todo)
+    raise NoKernelError(finding, operator=str(schema.name))
 
 
 class _Exchange:

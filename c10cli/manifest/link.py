@@ -14,7 +14,7 @@ from c10cli.arrays.library import load_library
 from c10cli.dispatch import refusals
 from c10cli.dispatch.conditions import bound
 from c10cli.dispatch.dispatcher import Dispatcher
-from c10cli.dispatch.kernel import BoundKernel, bind_kernel
+from c10cli.dispatch.kernel import BoundKernel, KernelEntry, bind_kernel
 from c10cli.dispatch.names import select_name
 from c10cli.dispatch.operator import OperatorHandle
 from c10cli.entry_points.importing import load_entry_point
@@ -30,6 +30,7 @@ from c10cli.errors import (
     did_you_mean,
 )
 from c10cli.manifest.declarations import KernelDecl, Manifest, OperatorDecl
+from c10cli.manifest.entries import check_condition
 from c10cli.manifest.load import require_manifest
 from c10cli.schema.domain import Domain
 from c10cli.schema.model import FunctionSchema, OperatorName
@@ -271,14 +272,18 @@ def _overrides(decl: OperatorDecl, handle: OperatorHandle, key: str) -> bool:
             overrides it; C10E309, a manifest says so, and there is none to override.
     """
     lowest = decl.variants(key)[-1]  # those above it override others of the manifests
-    is_occupied = DispatchKey(key) in handle.table().registrations
-    if is_occupied and not lowest.override:
-        _register(handle, lowest)  # which is refused, whatever is installed here
-    if lowest.override and not is_occupied:
+    present = handle.table().registrations.get(DispatchKey(key), ())
+    if present and not lowest.override:
+        entry = KernelEntry(DispatchKey(key), ManifestKernel(lowest), str(lowest.span))
+        error = refusals.registered_twice(handle, present[-1], entry)
+        help = f'leave it out, or say why it comes first: `override: {{{key}: "…"}}`'
+        finding = replace(error.diagnostics[0], span=lowest.span, place="", help=help)
+        raise RegistrationError(finding, **error.facts)
+    if lowest.override and not present:
         fact = f"`override` of `{decl.name}` names `{key}`, for which nobody else has kernels"
         help = f"leave `{key}` out of `override`"
         raise RegistrationError(Diagnostic("C10E309", fact, lowest.key_span, help=help))
-    return is_occupied
+    return bool(present)
 
 
 def _register(handle: OperatorHandle, kernel: KernelDecl, *, override: bool = False) -> None:
@@ -294,14 +299,8 @@ def _register(handle: OperatorHandle, kernel: KernelDecl, *, override: bool = Fa
             site=str(kernel.span),
         )
     except SchemaError as error:  # of an operator of the dispatcher's, whose domain it has
-        raise ManifestError(*(replace(d, span=kernel.span) for d in error.diagnostics)) from error
-    except RegistrationError as error:
-        if error.code != "C10E302":
-            raise
-        todo = f'leave it out, or say why it comes first: `override: {{{key}: "…"}}`'
-        raise RegistrationError(
-            *(replace(d, span=kernel.span, place="", help=todo) for d in error.diagnostics), **error.facts
-        ) from error
+        found = check_condition(kernel, f"`{handle.name}`", handle.schema, handle.domain)
+        raise ManifestError(*found) from error
 
 
 def resolve_variants(

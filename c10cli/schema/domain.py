@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from c10cli.describe import describe, dtype_name
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError
-from c10cli.schema.domain_functions import FUNCTIONS
+from c10cli.schema.domain_functions import FUNCTIONS, has_shape, plain_value
+from c10cli.schema.domain_kinds import kind_of_type
 from c10cli.schema.dtypes import CONSTANTS, DTYPE_CLASSES, DTYPES, WORDS
 from c10cli.schema.expression import Evaluation, Expression, part_of
 from c10cli.schema.model import FunctionSchema
@@ -134,7 +135,9 @@ class Domain:
         Raises:
             ArgumentError: C10E405, a value is outside; with the condition and the values.
         """
-        binding = _Binding(Bindings(self, dict(values)), judge, checked)
+        kinds = {a.name: kind_of_type(a.type) for a in self.schema.arguments}
+        plain = {name: plain_value(value, kinds[name]) for name, value in values.items()}
+        binding = _Binding(Bindings(self, plain), judge, checked)
         binding.bind()
         return binding.bindings
 
@@ -173,26 +176,27 @@ class Bindings:
         names = {**DOMAIN_WORDS, **self.values, **self.dims, **self.dtypes, **more}
         return Evaluation(expression.text, names, FUNCTIONS).value(expression.tree)
 
-    def why_not(self, condition: Expression) -> str:
-        """Why *condition* does not hold, as it does not where a name has no value; or empty."""
-        unknown = [name for name in sorted(condition.names) if not self._has(name)]
-        return f"nothing gives `{unknown[0]}` a value" if unknown else self.why_false(condition)
-
     def why_false(self, condition: Expression, **more: object) -> str:
+        """`why_not`, but empty also where a name has no value."""
+        return self.why_not(condition, **more) if self.knows(condition) else ""
+
+    def why_not(self, condition: Expression, **more: object) -> str:
         """Why *condition* does not hold, as in ``d <= 8 is false: d is 9, from q float16[9]``; or empty."""
-        if not self.knows(condition):
-            return ""
-        try:
-            for part in conjuncts(condition.tree):
-                piece = part_of(part)
-                if not self.evaluate(piece, **more):
-                    return f"`{piece.text}` is false{self._told(piece, more)}"
-        except ManifestError as error:
-            return f"{error.diagnostics[0].message}{self._told(condition, more)}"
+        for part in conjuncts(condition.tree):
+            piece = part_of(part)
+            try:
+                holds = self.evaluate(piece, **more)
+            except ManifestError as error:
+                unknown = [name for name in sorted(piece.names) if not self._has(name)]
+                why = f"nothing gives `{unknown[0]}` a value" if unknown else error.diagnostics[0].message
+                return f"{why}{self._told(piece, more)}"
+            if not holds:
+                return f"`{piece.text}` is false{self._told(piece, more)}"
         return ""
 
     def _told(self, expression: Expression, more: Mapping[str, object]) -> str:
-        told = [self.told(name, more) for name in sorted(expression.names - DOMAIN_WORDS.keys())]
+        names = filter(self._has, sorted(expression.names - DOMAIN_WORDS.keys()))
+        told = [self.told(name, more) for name in names]
         return f": {', '.join(told)}" if told else ""
 
     def told(self, name: str, more: Mapping[str, object] | None = None) -> str:
@@ -296,7 +300,7 @@ class _Binding:
         value = self.bindings.values.get(name)
         listed = is_tensor_list(next(a.type for a in self.bindings.domain.schema.arguments if a.name == name))
         tensors = value if listed and isinstance(value, list | tuple) else (value,)
-        return [tensor for tensor in tensors if hasattr(tensor, "shape")]
+        return [tensor for tensor in tensors if has_shape(tensor)]
 
     def _within(self, name: str, step: Callable[..., None], *arguments: Any) -> None:
         try:
@@ -321,7 +325,7 @@ class _Binding:
         return ArgumentError(finding, operator=str(operator), argument=name)
 
     def _bind_tensor(self, name: str, argument: ValueDomain, tensor: Any) -> None:
-        self._bind_dtype(name, argument, dtype_name(tensor.dtype))
+        self._bind_dtype(name, argument, dtype_name(getattr(tensor, "dtype", None)))
         if argument.axes is not None:
             self._bind_shape(name, argument.axes, tuple(tensor.shape))
 

@@ -8,7 +8,36 @@ from functools import reduce
 from itertools import zip_longest
 from typing import Any, Final
 
+from c10cli.describe import describe, dtype_name
 from c10cli.schema.dtypes import DTYPE_CLASSES, DTYPES
+from c10cli.schema.types import SCALAR_TYPES
+
+# What libraries take Python's own types for.
+_OF_PYTHON: Final = {"float": "float64", "int": "int64", "complex": "complex128"}
+
+
+def plain_value(value: Any, kind: str) -> Any:
+    """*value*, of an argument of *kind*, as expressions see it: dtypes by name, Python's numbers, lists."""
+    if value is None or kind in ("tensor", "tensors"):
+        return value
+    if kind == "dtype" and isinstance(value, str):
+        return SCALAR_TYPES.get(value, value)
+    if kind == "dtype":
+        name = getattr(value, "__name__", None) or dtype_name(value)
+        return _OF_PYTHON.get(name, name)
+    if hasattr(value, "tolist"):  # a scalar of NumPy, or an array in place of a list
+        value = value.tolist()
+    if kind == "list" and isinstance(value, list | tuple | range):
+        return [plain_value(item, "list") for item in value]
+    return bool(value) if kind == "truth" and isinstance(value, int | float) else value
+
+
+def has_shape(tensor: Any) -> bool:
+    """Whether *tensor* says its shape: those of a type that was taught need not."""
+    try:
+        return tuple(tensor.shape) is not None
+    except Exception:  # noqa: BLE001 - its own code may raise anything
+        return False
 
 
 def _rank(tensor: Any) -> int:
@@ -21,8 +50,8 @@ def _size(tensor: Any, axis: int | None = None) -> Any:
 
 
 def _shape(tensor: Any) -> tuple[Any, ...]:
-    if tensor is None:
-        raise TypeError("None has no shape")
+    if not has_shape(tensor):
+        raise TypeError(f"{describe(tensor)} has no shape")
     return tuple(tensor.shape)
 
 

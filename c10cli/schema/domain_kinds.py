@@ -26,6 +26,8 @@ _IN_WORDS: Final = {
     "tensors": "a list of tensors",
     "any": "a value",
 }
+# Those of values that may be equal; a tensor is compared with `none` alone.
+_COMPARED: Final = ("number", "truth", "text", "dtype", "dtypes", "sizes", "list")
 # What to write where something else is wanted.
 _INSTEAD: Final = {
     ("sizes", "number"): "write `prod({0})` or `len({0})`",
@@ -115,7 +117,7 @@ class Kinds:
 
     def _of_list(self, node: ast.List | ast.Tuple) -> str:
         for item in node.elts:
-            self.of(item)
+            self.expect(item, *_COMPARED)
         return "list"
 
     _of_tuple = _of_list
@@ -142,7 +144,7 @@ class Kinds:
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, (ast.In, ast.NotIn)):
                 self.expect(right, "list", "dtypes", "sizes")
-                self.of(left)
+                self.expect(left, *_COMPARED)
             elif isinstance(op, (ast.Eq, ast.NotEq)):
                 self._same(left, right)
             else:
@@ -155,7 +157,7 @@ class Kinds:
         """Two that may be equal."""
         kind, other = self.of(left), self.of(right)
         alike = ({"sizes", "list"}, {"truth", "number"})
-        if kind == other or "any" in (kind, other) or {kind, other} in alike:
+        if (kind == other and kind in _COMPARED) or "any" in (kind, other) or {kind, other} in alike:
             return
         raise KindFault(
             right, f"`{ast.unparse(right)}` is {_IN_WORDS[other]}, compared with {_IN_WORDS[kind]}"

@@ -219,7 +219,10 @@ class Evaluation:
         if left is None or right is None:  # a tensor would compare its elements
             return (left is right) is (function is operator.eq)
         left, right = (list(v) if isinstance(v, tuple) else v for v in (left, right))
-        return function(left, right)
+        held = function(left, right)
+        if isinstance(held, bool) or is_symbolic(held):
+            return held
+        raise self.fault(f"{describe(left)} and {describe(right)} are not compared", node)
 
     def negated(self, node: ast.expr, value: Any) -> Any:
         """``not value``."""
@@ -234,9 +237,9 @@ class Evaluation:
         return left or right
 
     def truth(self, node: ast.expr, value: Any) -> Any:
-        """*value*, if it is a truth."""
-        if isinstance(value, bool) or is_symbolic(value):
-            return value
+        """*value*, if it is a truth; none is false."""
+        if value is None or isinstance(value, bool) or is_symbolic(value):
+            return False if value is None else value
         raise self.fault(f"a condition is wanted, not {describe(value)}", node)
 
     def fault(self, message: str, node: ast.expr) -> ManifestError:
@@ -316,7 +319,7 @@ class Evaluation:
         keywords = {str(keyword.arg): self.value(keyword.value) for keyword in node.keywords}
         try:
             return self.functions[name](*arguments, **keywords)
-        except (TypeError, ValueError, OverflowError, MemoryError, ImportError) as error:
+        except (TypeError, ValueError, LookupError, OverflowError, MemoryError, ImportError) as error:
             raise self.fault(f"`{name}`: {str(error).removeprefix('_Filler.')}", node) from error
 
     def _calculated(self, node: ast.expr, function: Callable[..., Any], *operands: Any) -> Any:

@@ -203,3 +203,33 @@ def test_a_conjugated_tensor_comes_with_its_values(run):
     """
     program = "print(t.f(torch.tensor([1 + 2j]).conj()).tolist())"
     assert run(manifest, "def f(x): return x + 0", program) == ["[(1-2j)]"]
+
+
+def test_of_several_kernels_the_first_that_takes_the_call_runs_and_where_none_does_each_is_told_why(run):
+    manifest = """\
+    - schema: "t::f(Tensor x, *, ScalarType? dtype=None) -> Tensor"
+      domain: {T: any, x: "T[*n, d]"}
+      kernels:
+        CPU:
+          - {kernel: k.py:one, when: "d <= 8"}
+          - {kernel: k.py:two, arrays: torch, when: "dtype == float16"}
+          - {kernel: k.py:three, arrays: torch, when: "T == float64"}
+    """
+    kernels = "\n".join(
+        f"def {name}(x, *, dtype): return x + {at}" for at, name in enumerate(["one", "two", "three"], 1)
+    )
+    program = """
+    half, double = {"dtype": torch.half}, torch.zeros(9, dtype=torch.float64)
+    print(*(t.f(x, **o)[0].item() for x, o in [(torch.zeros(2), {}), (torch.zeros(2), half), (double, {})]))
+    try:
+        t.f(torch.zeros(9))
+    except Exception as refused:
+        print(refused.code, *refused.diagnostics[0].notes, sep="\\n")
+    """
+    assert run(manifest, kernels, program) == [
+        "1.0 2.0 3.0",
+        "C10E413",
+        "`two`: `dtype == float16` is false: dtype is None",
+        "`three`: `T == float64` is false: T is float32, from x float32[9]",
+        "`one`: `d <= 8` is false: d is 9, from x float32[9]",
+    ]

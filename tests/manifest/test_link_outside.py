@@ -79,7 +79,16 @@ def test_an_override_whose_needs_are_not_met_leaves_the_dispatchers_kernel(exten
     assert variant.reason == "needs `no_such_package`, not installed; override: faster"
 
 
-@pytest.mark.parametrize("kernel", ["k.py:fast", "{kernel: k.py:fast, requires: [no_such_package]}"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "k.py:fast",
+        "{kernel: k.py:fast, requires: [no_such_package]}",
+        "{kernel: k.py:fast, arrays: torch}",
+        "{kernel: k.py:fast, when: rank(x) == 1}",
+        "[{kernel: k.py:plain, when: rank(x) == 1}, {kernel: k.py:fast, arrays: torch}]",
+    ],
+)
 def test_a_key_that_the_dispatcher_has_a_kernel_for_is_refused_and_nothing_changes(
     extend, dispatcher, kernel
 ):
@@ -91,6 +100,22 @@ def test_a_key_that_the_dispatcher_has_a_kernel_for_is_refused_and_nothing_chang
     assert str(finding.span).rpartition("/")[2].startswith("extend.yaml:5:")
     assert finding.message.startswith("`t::f` has a kernel for dispatch key CPU[1] already")
     assert finding.help == 'leave it out, or say why it comes first: `override: {CPU: "…"}`'
+    assert dump(dispatcher) == before
+
+
+def test_an_override_comes_before_the_dispatchers_kernels_with_conditions(extend, dispatcher):
+    dispatcher.register_kernel("t::f", "CPU", lambda x: "own, short", when="size(x) == 1")
+    assert dispatcher.find("t::f").call(X) == "own, short"
+    load_registry(extend("{CPU: k.py:fast}", FASTER), dispatcher)
+    assert dispatcher.find("t::f").call(X) == "fast"
+
+
+def test_a_condition_over_what_the_dispatchers_operator_has_not_is_found_at_its_column(extend, dispatcher):
+    before = dump(dispatcher)
+    with pytest.raises(ManifestError) as caught:
+        load_registry(extend("{CPU: {kernel: k.py:fast, when: rows == 1}}", FASTER), dispatcher)
+    (finding,) = caught.value.diagnostics
+    assert (finding.code, str(finding.span).rpartition("/")[2]) == ("C10E211", "extend.yaml:5:46")
     assert dump(dispatcher) == before
 
 

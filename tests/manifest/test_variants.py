@@ -63,6 +63,15 @@ def test_the_first_that_takes_the_arrays_and_whose_condition_holds_is_called(dec
             assert linked.handle.call(value)[0] == 2
 
 
+def test_the_best_variant_comes_first_also_where_one_behind_it_takes_more_under_a_condition(declare, needs):
+    torch = needs("torch")
+    path = declare(f"{TORCH}, {SHORT}, k.py:plain")
+    path.write_text(path.read_text().replace("CPU: [", "Meta: ["))  # whose kernels take all arrays
+    linked = load_registry(path).find("double")
+    for size in (8, 9):
+        assert linked.handle.lookup(torch.ones(size, device="meta")).function.__name__ == "of_torch"
+
+
 def test_a_variant_behind_one_that_takes_all_that_it_takes_stays_known(declare):
     linked = load_registry(declare(f"k.py:plain, {{kernel: k.py:short, name: other}}, {TORCH}")).find(
         "double"

@@ -162,6 +162,8 @@ def test_a_condition_of_a_variant_is_of_dims_variables_and_arguments():
         ("e <= 128", 1, "nothing is called `e` here"),
         ("d <= 128 and finite(q)", 14, "`finite` takes `_`"),
         ("d", 1, "`d` is a number, and a condition is wanted"),
+        ("q == k", 6, "`k` is a tensor, compared with a tensor"),
+        ("q in (1, 2)", 1, "`q` is a tensor, and a number is wanted"),
     ]:
         with pytest.raises(SchemaError, match="C10E211") as caught:
             parse_condition(text, ATTENTION, domain)
