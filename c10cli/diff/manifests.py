@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
+from c10cli.diff.domain_changes import compare_domains
 from c10cli.diff.schemas import SchemaChange, compare_schemas
 from c10cli.diff.sides import DeclaredOperator, Side
 from c10cli.errors import Diagnostic, Span
 from c10cli.manifest.declarations import Waiver
 from c10cli.manifest.waivers import KERNEL_REMOVED, OPERATOR_REMOVED
+from c10cli.schema.domain import Domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,14 @@ def _compared(name: str, old: DeclaredOperator, new: DeclaredOperator) -> Iterat
         yield OperatorChange(name, change, *spans, *pieces)
     if old.kernels is None or new.kernels is None:
         return
+    for change in (
+        compare_domains(old.domain, new.domain or Domain(new.schema)) if old.domain and new.schema else ()
+    ):
+        yield OperatorChange(name, change, old.domain_span(change.subject), new.domain_span(change.subject))
+    if new.domain and not old.domain:
+        why = "the old side says of no argument that it may not be passed"
+        change = SchemaChange("domain-added", "there is a domain now", True, True, why, "", "the domain")
+        yield OperatorChange(name, change, old.span(), new.domain_span())
     for key in [key for key in old.kernels if key not in new.kernels]:
         message, why = f"no kernel is left for `{key}`", f"calls with tensors of `{key}` find no kernel"
         todo = f"keep a `{key}` kernel until its callers have moved"

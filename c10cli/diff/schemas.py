@@ -24,7 +24,7 @@ from typing import Final
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
 from c10cli.schema.types import ListType, Type, is_subtype, plain_type
 
-_OVERLOAD: Final = "declare the new schema as another overload, and keep this one"
+OVERLOAD: Final = "declare the new schema as another overload, and keep this one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _compare_heads(old: FunctionSchema, new: FunctionSchema) -> Iterator[SchemaC
         if was != now:
             message = f"{where} {'now' if now else 'no longer'} end in `...`"
             why = f"`...` says that the number of {where.removeprefix('the ')} is open"
-            yield _break("vararg", message, why, _OVERLOAD, where)
+            yield _break("vararg", message, why, OVERLOAD, where)
 
 
 class _Arguments:
@@ -172,7 +172,7 @@ class _Arguments:
         else:
             why, todo = f"calls do not pass `{name}`, which has no default", f"give `{name}` a default"
             if is_out:
-                todo = _OVERLOAD
+                todo = OVERLOAD
                 why += (
                     "; torch counts what is added behind the other arguments of an out overload as compatible"
                 )
@@ -188,7 +188,7 @@ class _Arguments:
             why += (
                 "; torch reports such a change as forward compatible, but the old schema needs the argument"
             )
-        message, todo = f"`{argument}` is removed", f"keep it, or {_OVERLOAD}"
+        message, todo = f"`{argument}` is removed", f"keep it, or {OVERLOAD}"
         forward = was_last and argument.has_default
         change = SchemaChange("argument-removed", message, False, forward, why, todo)
         return _at(change, f"argument {i}", argument, None)
@@ -234,7 +234,7 @@ def _compare_returns(old: FunctionSchema, new: FunctionSchema) -> Iterator[Schem
     if len(old.returns) != len(new.returns):
         message = f"there are {len(new.returns)} returns, and were {len(old.returns)}"
         why = "callers unpack as many results as there were"
-        yield _break("return-count", message, why, _OVERLOAD, "the returns")
+        yield _break("return-count", message, why, OVERLOAD, "the returns")
         return
     for i, (was, now) in enumerate(zip(old.returns, new.returns, strict=True)):
         for change in (*_compare_values("return", was, now), *_compare_return_names(was, now)):
@@ -266,7 +266,7 @@ def _compare_values(kind: str, old: Argument, new: Argument) -> Iterator[SchemaC
     if plain_alias(old.alias) != plain_alias(new.alias):
         message = f"the annotation of `{new}` differs from that of `{old}`"
         why = "callers rely on what is written, and on what shares memory with what"
-        yield _break(f"{kind}-alias", message, why, _OVERLOAD)
+        yield _break(f"{kind}-alias", message, why, OVERLOAD)
 
 
 def _changed_type(kind: str, old: Type, new: Type) -> SchemaChange:
@@ -284,7 +284,7 @@ def _changed_type(kind: str, old: Type, new: Type) -> SchemaChange:
     backward, forward = (widened, narrowed) if kind == "argument" else (narrowed, widened)
     if kind == "return" and not forward:
         why += "; torch does not look at returns here and calls every such change forward compatible"
-    todo = "" if backward else f"keep `{old}`, or {_OVERLOAD}"
+    todo = "" if backward else f"keep `{old}`, or {OVERLOAD}"
     return SchemaChange(f"{kind}-type", message, backward, forward, why, todo)
 
 

@@ -25,6 +25,7 @@ from c10cli.files import git
 from c10cli.manifest.declarations import OperatorDecl, Waiver
 from c10cli.manifest.entries import name_of
 from c10cli.manifest.load import load_manifest
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import FunctionSchema
 from c10cli.schema.parser import parse_schema
 from c10cli.schema.type_parser import custom_classes
@@ -49,6 +50,7 @@ class DeclaredOperator:
     kernels: Mapping[str, Span] | None = None
     waivers: tuple[Waiver, ...] = ()
     fault: Diagnostic | None = None
+    domain: Domain | None = None
 
     @property
     def text(self) -> str:
@@ -60,6 +62,13 @@ class DeclaredOperator:
         if offsets is None or self.schema is None:
             return self.node.span(self.field_name)
         return _stretch(self.node, self.field_name, self.schema.text, *offsets)
+
+    def domain_span(self, subject: str = "") -> Span:
+        """The place of the domain's text of *subject*, or of the domain, or of what it would belong to."""
+        if self.domain is None:
+            return self.span()
+        texts = self.node.child("domain")
+        return texts.span(subject) if subject in texts.value else self.node.span("domain", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +132,8 @@ def _manifest_side(path: Path, read: Callable[[Path], Document]) -> Side:
     for place, document in documents.items() if faults else ():
         for name, entry in _mentioned(place, document, documents):
             known = operators.get(name)
-            fault = None if known and place not in disabled else _cause(faults, name, document.file)
+            is_read = known and (known.domain is not None or "domain" not in entry)
+            fault = None if is_read and place not in disabled else _cause(faults, name, document.file)
             if not name:
                 hidden = fault
                 continue
@@ -178,7 +188,7 @@ def _keys(document: Document, entry: dict[str, Any]) -> dict[str, Span]:
 
 def _declared(decl: OperatorDecl) -> DeclaredOperator:
     kernels = {key: decl.variants(key)[0].key_span for key in decl.dispatch_keys}
-    return DeclaredOperator(decl.schema, decl.node, kernels=kernels, waivers=decl.waivers)
+    return DeclaredOperator(decl.schema, decl.node, kernels=kernels, waivers=decl.waivers, domain=decl.domain)
 
 
 def _reader(text: str) -> tuple[Callable[..., Document], Path]:

@@ -15,8 +15,10 @@ from c10cli.schema.model import CHANGE_KINDS
 from c10cli.schema.parser import parse_name
 
 KERNEL_REMOVED: Final = "kernel-removed"
+DOMAIN_NARROWED: Final = "domain-narrowed"
+DOMAIN_RETURNS: Final = "domain-returns"
 OPERATOR_REMOVED: Final = "operator-removed"
-WAIVABLE: Final = (*CHANGE_KINDS, KERNEL_REMOVED)
+WAIVABLE: Final = (*CHANGE_KINDS, KERNEL_REMOVED, DOMAIN_NARROWED, DOMAIN_RETURNS)
 WAIVER_FIELDS = ("breaks", "reason", "until")
 REMOVAL_FIELDS = ("operator", *WAIVER_FIELDS)
 

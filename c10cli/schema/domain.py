@@ -105,7 +105,7 @@ class Domain:
             name: " | ".join(words) for name, words in self.variables.items()
         }
         for name, argument in self.arguments.items():
-            entry[f"{name}_" if name in ("where", "returns") else name] = str(argument)
+            entry[key_of(name)] = str(argument)
         if self.where:
             entry["where"] = [condition.text for condition in self.where]
         if self.returns:
@@ -245,6 +245,11 @@ class Bindings:
             if dtype and dtype_name(tensor.dtype) not in (dtype, *any_dtype):
                 return f"it is {describe(tensor)} where the domain says {dtype}"
         return ""
+
+
+def key_of(argument: str) -> str:
+    """How a domain names *argument*, since ``where`` and ``returns`` mean something there."""
+    return f"{argument}_" if argument in ("where", "returns") else argument
 
 
 def _described(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from c10cli.errors import ManifestError
 from c10cli.schema.domain import conjuncts
@@ -34,6 +34,15 @@ def contradictions(
                     yield at, part, f"no value of `{name}` meets `{ast.unparse(part)}` and what else is said"
             if _constant(part) is False:
                 yield at, part, f"`{ast.unparse(part)}` is never true"
+
+
+def ranges(parts: Iterable[ast.expr]) -> dict[str, tuple[float, float]]:
+    """What the comparisons with numbers in *parts* leave of each name."""
+    found: dict[str, tuple[float, float]] = {}
+    for name, op, bound in (bound for part in parts for bound in _bounds(part)):
+        low, high = found.get(name, (-math.inf, math.inf))
+        found[name] = _narrowed(low, high, op, bound, 0.0)
+    return found
 
 
 def _narrowed(low: float, high: float, op: type[ast.cmpop], bound: float, step: float) -> tuple[float, float]:
