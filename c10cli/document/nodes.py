@@ -90,10 +90,11 @@ class Document:
         line, column, end_line, end_column, style = place
         if type(value) is not str or line != end_line or style not in _PIECES:
             return []
-        if style == PLAIN:
-            return list(range(column + 1, column + len(value) + 2))
-        raw = (self.line(line + 1) or "")[column + 1 : end_column - 1]
-        columns = [column + 2 + match.start() for match in re.finditer(_PIECES[style], raw)]
+        if style == PLAIN:  # an anchor may stand before it
+            return list(range(end_column - len(value) + 1, end_column + 2))
+        text = self.line(line + 1) or ""
+        begin = text.find(style, column) + 1
+        columns = [begin + 1 + m.start() for m in re.finditer(_PIECES[style], text[begin : end_column - 1])]
         return [*columns, end_column] if len(columns) == len(value) else []
 
 

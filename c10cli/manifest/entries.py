@@ -179,12 +179,11 @@ class OperatorReader:
         domain, faults = read_domain({k: v for k, v in table.items() if v is not REFUSED}, schema)
         node = Node(self.document, table)
         for fault in faults:
-            key, item = fault.path
-            placed = (
-                node.placed(fault.finding, key)
-                if item is None
-                else node.child(key).placed(fault.finding, item)
-            )
+            finding, (key, item) = fault.finding, fault.path
+            if fault.part == "key":
+                placed = replace(finding, span=node.span(key, "key"))
+            else:
+                placed = node.placed(finding, key) if item is None else node.child(key).placed(finding, item)
             self.fields.findings.append(
                 replace(placed, message=f"{placed.message}, in the domain of {owner}")
             )

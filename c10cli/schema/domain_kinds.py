@@ -112,7 +112,8 @@ class Kinds:
         if node.id not in known:
             named = sorted(self.names)
             message = f"nothing is called `{node.id}` here; there is {', '.join(named) or 'no name'}"
-            raise KindFault(node, message, did_you_mean(node.id, known))
+            help = did_you_mean(node.id, known) or "let the dims of an argument give it a value"
+            raise KindFault(node, message, help)
         return known[node.id]
 
     def _of_list(self, node: ast.List | ast.Tuple) -> str:

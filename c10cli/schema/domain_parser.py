@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from c10cli.describe import describe
 from c10cli.errors import Diagnostic, ManifestError, SchemaError, Span, did_you_mean
@@ -33,6 +33,7 @@ class DomainFault:
 
     path: Path
     finding: Diagnostic
+    part: Literal["value", "key"] = "value"  # that it is about
 
     @property
     def where(self) -> str:
@@ -137,6 +138,9 @@ class _Reader:
     def _add(self, path: Path, finding: Diagnostic) -> None:
         self.faults.append(DomainFault(path, finding))
 
+    def _refuse_key(self, key: str, fact: str, help: str) -> None:
+        self.faults.append(DomainFault((key, None), Diagnostic("C10E211", fact, help=help), "key"))
+
     def read(self, entry: Mapping[str, object]) -> Domain:
         """The domain of *entry*, as far as it is understood."""
         by_name = {argument.name: argument for argument in self.schema.arguments}
@@ -170,12 +174,13 @@ class _Reader:
                 yield path, text
             else:
                 wanted = "a text" if is_one else "a text, or a list of texts"
-                self._add(path, Diagnostic("C10E211", f"`{key}` must be {wanted}, not {describe(text)}"))
+                fact = f"`{key}` must be {wanted}, not {describe(text)}"
+                self._add(path, Diagnostic("C10E211", fact, help=_TODO))
 
     def _unknown_key(self, key: str, known: list[str]) -> None:
         fact = f"`{key}` is no argument of `{self.schema.name}`, and no dtype variable (a capital letter)"
         help = did_you_mean(key, known) or "name an argument, `where` or `returns`"
-        self._add((key, None), Diagnostic("C10E211", fact, help=help))
+        self._refuse_key(key, fact, help)
 
     def _check_count(self, value: object, count: int) -> None:
         wanted = len(self.schema.returns)
@@ -194,7 +199,8 @@ class _Reader:
     def _unknown_dtype(self, path: Path, text: str, start: int, end: int, known: tuple[str, ...]) -> None:
         word = text[start:end]
         help = did_you_mean(word, known) or f"write {', '.join(DTYPE_CLASSES)}, or one dtype"
-        self.report(path, text, start, end, f"`{word}` is no dtype, class of dtypes or dtype variable", help)
+        fact = f"`{word}` is no dtype, class of dtypes or dtype variable" if word else "a dtype is missing"
+        self.report(path, text, start, end, fact, help)
 
     def _value(self, path: Path, text: str, argument: Argument | None) -> ValueDomain:
         """What *argument* may be, or what a return is."""
@@ -239,13 +245,12 @@ class _Reader:
         found = []
         for at, stop in split(text, start, end, "|"):
             word = text[at:stop]
-            if argument is not None and word not in _DTYPE_WORDS and not _VARIABLE.fullmatch(word):
+            is_known = word in _DTYPE_WORDS or _VARIABLE.fullmatch(word)
+            if not word or (argument is not None and not is_known):
                 self._unknown_dtype(path, text, at, stop, _DTYPE_WORDS)
-            elif word:
+            else:
                 kinds = ("dtype",) if argument is None and word != "any" else ("dtype", "dtypes")
                 found.append(self.expression(path, text, at, stop, kinds))
-            else:
-                self.report(path, text, at, stop, "a dtype is missing")
         if len(found) > 1 and (argument is None or any(_VARIABLE.fullmatch(d.text) for d in found)):
             fact = "a return has one dtype" if argument is None else "a dtype variable stands alone"
             self.report(path, text, start, end, fact, "declare a dtype variable that may be all of these")
@@ -324,7 +329,7 @@ class _Reader:
         for name in domain.variables:
             if name not in used:
                 fact = f"no argument has the dtype `{name}`"
-                self._add((name, None), Diagnostic("C10E211", fact, help="use it, or leave it out"))
+                self._refuse_key(name, fact, "use it, or leave it out")
 
     def check_kinds(self, domain: Domain) -> None:
         """Every expression is of known names, and what it has to be."""
