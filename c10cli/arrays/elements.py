@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -37,9 +39,9 @@ def judge_elements(condition: Expression, tensor: Any, names: Mapping[str, objec
         if held.all():
             continue
         where = f"in {describe(tensor)}"
-        if held.shape == array.shape and held.ndim:
+        if held.shape == array.shape:
             place = np.unravel_index(int(np.argmin(held)), held.shape)
-            where = f"element {[int(at) for at in place]} is {array[place]}"
+            where = f"element {[int(at) for at in place]} is {array[place]}" if place else f"it is {array}"
         return f"`{text}` is false: {where}"
     return ""
 
@@ -47,7 +49,8 @@ def judge_elements(condition: Expression, tensor: Any, names: Mapping[str, objec
 def _widened(array: Any) -> Any:
     """*array* in a dtype in which arithmetic with its elements is exact, or nearly so."""
     if array.dtype.kind in "iu":
-        return array if array.dtype == np.uint64 else array.astype(np.int64)
+        is_large = array.dtype == np.uint64 and array.max(initial=0) >= 2**63
+        return array.astype(object if is_large else np.int64)
     return array if array.dtype.kind in "bc" else array.astype(np.float64)
 
 
@@ -60,12 +63,13 @@ class _OfElements(Evaluation):
         if all(map(is_number, operands)):
             return Evaluation.calculate(self, node, function, *operands)
         with np.errstate(all="ignore"):
-            return function(*operands)
+            return np.asarray(function(*operands))  # of no axes, it would be a scalar
 
     def compare(self, node: ast.expr, function: Callable[..., Any], left: Any, right: Any) -> Any:
-        if not any(isinstance(operand, np.ndarray) for operand in (left, right)):
+        is_order = function not in (operator.eq, operator.ne)
+        if not _are_arrays(left, right) or (is_order and (np.iscomplexobj(left) or np.iscomplexobj(right))):
             return Evaluation.compare(self, node, function, left, right)
-        return function(left, right)
+        return np.asarray(function(left, right))
 
     def negated(self, node: ast.expr, value: Any) -> Any:
         return np.logical_not(self.truth(node, value))
@@ -80,6 +84,10 @@ class _OfElements(Evaluation):
         if isinstance(value, np.ndarray | np.generic) and value.dtype.kind == "b":
             return value
         return Evaluation.truth(self, node, value)
+
+
+def _are_arrays(*values: Any) -> bool:
+    return any(isinstance(value, np.ndarray) for value in values)
 
 
 def _functions(dtype: str) -> dict[str, Callable[..., Any]]:
@@ -104,7 +112,16 @@ def _functions(dtype: str) -> dict[str, Callable[..., Any]]:
         is_row = values.ndim == 1 and values.size > 0
         return is_row and values[0] == 0 and values[-1] == total and bool(in_order(values))
 
+    def least(*values: Any) -> Any:
+        return np.asarray(reduce(np.minimum, values)) if _are_arrays(*values) else FUNCTIONS["min"](*values)
+
+    def greatest(*values: Any) -> Any:
+        return np.asarray(reduce(np.maximum, values)) if _are_arrays(*values) else FUNCTIONS["max"](*values)
+
     return {
+        "abs": lambda value: np.asarray(abs(value)) if _are_arrays(value) else abs(value),
+        "min": least,
+        "max": greatest,
         "finite": finite,
         "sorted": in_order,
         "unique": unique,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from c10cli.describe import describe, dtype_name
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError
-from c10cli.schema.domain_functions import FUNCTIONS, has_shape, plain_value
+from c10cli.schema.domain_functions import FUNCTIONS, has_shape, plain_value, shape_of
 from c10cli.schema.domain_kinds import kind_of_type
 from c10cli.schema.dtypes import CONSTANTS, DTYPE_CLASSES, DTYPES, WORDS
 from c10cli.schema.expression import Evaluation, Expression, part_of
@@ -240,7 +240,7 @@ class Bindings:
         for tensor in result if isinstance(result, list | tuple) else (result,):
             if not hasattr(tensor, "shape"):
                 continue
-            if shape is not None and tuple(tensor.shape) != shape:
+            if shape is not None and shape_of(tensor) != shape:
                 return f"it is {describe(tensor)} where the domain says shape {list(shape)}"
             if dtype and dtype_name(tensor.dtype) not in (dtype, *any_dtype):
                 return f"it is {describe(tensor)} where the domain says {dtype}"
@@ -297,9 +297,7 @@ class _Binding:
             if argument.condition is not None:
                 self._within(name, self._check_condition, name, argument)
         for condition in domain.where:
-            why = self.bindings.why_false(condition)
-            if why:
-                raise self._error("", why)
+            self._within("", self._hold, condition)
 
     def _tensors(self, name: str) -> Sequence[Any]:
         value = self.bindings.values.get(name)
@@ -315,6 +313,11 @@ class _Binding:
                 return
             why = error.diagnostics[0].message if isinstance(error, ManifestError) else str(error)
             raise self._error(name, why) from None
+
+    def _hold(self, condition: Expression, **more: object) -> None:
+        why = self.bindings.why_false(condition, **more)
+        if why:
+            raise _Outside(why)
 
     def _error(self, name: str, why: str) -> ArgumentError:
         domain, values = self.bindings.domain, self.bindings.values
@@ -332,7 +335,7 @@ class _Binding:
     def _bind_tensor(self, name: str, argument: ValueDomain, tensor: Any) -> None:
         self._bind_dtype(name, argument, dtype_name(getattr(tensor, "dtype", None)))
         if argument.axes is not None:
-            self._bind_shape(name, argument.axes, tuple(tensor.shape))
+            self._bind_shape(name, argument.axes, shape_of(tensor))
 
     def _bind_dtype(self, name: str, argument: ValueDomain, dtype: str) -> None:
         bindings = self.bindings
@@ -403,9 +406,8 @@ class _Binding:
         assert condition is not None
         if not argument.of_elements:
             value = bindings.values.get(name)
-            why = "" if value is None else bindings.why_false(condition, _=value)
-            if why:
-                raise _Outside(why)
+            if value is not None:
+                self._hold(condition, _=value)
             return
         for tensor in self._tensors(name) if self.judge is not None and bindings.knows(condition) else ():
             names = {**DOMAIN_WORDS, **bindings.values, **bindings.dims, **bindings.dtypes}

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from c10cli.describe import describe, dtype_name
 from c10cli.schema.dtypes import DTYPE_CLASSES, DTYPES
+from c10cli.schema.expression import is_symbolic
 from c10cli.schema.types import SCALAR_TYPES
 
 # What libraries take Python's own types for.
@@ -35,9 +36,14 @@ def plain_value(value: Any, kind: str) -> Any:
 def has_shape(tensor: Any) -> bool:
     """Whether *tensor* says its shape: those of a type that was taught need not."""
     try:
-        return tuple(tensor.shape) is not None
+        return shape_of(tensor) is not None
     except Exception:  # noqa: BLE001 - its own code may raise anything
         return False
+
+
+def shape_of(tensor: Any) -> tuple[Any, ...]:
+    """The shape of *tensor*: integers, also where its library has tensors for them, as `torch.jit.trace`."""
+    return tuple(size if type(size) is int or is_symbolic(size) else int(size) for size in tensor.shape)
 
 
 def _rank(tensor: Any) -> int:
@@ -52,7 +58,7 @@ def _size(tensor: Any, axis: int | None = None) -> Any:
 def _shape(tensor: Any) -> tuple[Any, ...]:
     if not has_shape(tensor):
         raise TypeError(f"{describe(tensor)} has no shape")
-    return tuple(tensor.shape)
+    return shape_of(tensor)
 
 
 def _place(axis: int, rank: int) -> int:
@@ -106,7 +112,7 @@ def _with_size(sizes: Sequence[Any], axis: int, size: Any) -> tuple[Any, ...]:
 def _joined(tensors: Sequence[Any], axis: int) -> tuple[Any, ...]:
     """The shape of *tensors* joined along *axis*, that of the first elsewhere."""
     shape = _shape(tensors[0])
-    return _with_size(shape, axis, sum(tensor.shape[axis] for tensor in tensors))
+    return _with_size(shape, axis, sum(_shape(tensor)[axis] for tensor in tensors))
 
 
 def _promote(*dtypes: str) -> str:

@@ -144,8 +144,8 @@ class Kinds:
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, (ast.In, ast.NotIn)):
-                self.expect(right, "list", "dtypes", "sizes")
-                self.expect(left, *_COMPARED)
+                kind = self.expect(right, "list", "dtypes", "sizes")
+                self.expect(left, *{"dtypes": ["dtype"], "sizes": ["number"]}.get(kind, _COMPARED))
             elif isinstance(op, (ast.Eq, ast.NotEq)):
                 self._same(left, right)
             else:

@@ -338,8 +338,8 @@ def is_number(value: object) -> bool:
 
 
 def is_symbolic(value: object) -> bool:
-    """Whether *value* is one of torch's, that stands for a size that is not known yet."""
-    return type(value).__name__ in ("SymInt", "SymFloat", "SymBool")
+    """Whether *value* is one of torch's or jax's, that stands for a size that is not known yet."""
+    return type(value).__name__ in ("SymInt", "SymFloat", "SymBool", "_DimExpr")
 
 
 def _bits(op: ast.operator, left: int, right: int) -> int:

@@ -29,6 +29,10 @@ def judge(text, array, **names):
         ("offsets(_, total)", [0, 2, 2, 5], "int32"),
         ("_ > 3", [], "int32"),
         ("sorted(_)", [], "int32"),
+        ("-_ < 1 and _ ** 2 <= 4 and abs(_) + 1 > 0 and 1 / _ < 2", 1, "float32"),  # of no axes
+        ("-_ < 1 and _ + 1 > _", [0, 2**63 - 2], "uint64"),
+        ("-_ < 1 and _ + 1 > _", [0, 2**64 - 1], "uint64"),
+        ("min(_, 1) <= 1 and max(_, rows) == max(rows, 2) and min(rows, 2) == 2", [0, 5], "int8"),
     ],
 )
 def test_conditions_that_hold_for_all_elements(text, values, dtype):
@@ -46,7 +50,8 @@ def test_conditions_that_hold_for_all_elements(text, values, dtype):
         ("offsets(_, total)", [0, 3, 2, 5], "int32", "`offsets(_, total)` is false: in int32[4]"),
         ("offsets(_, total)", [0, 4], "int32", "`offsets(_, total)` is false: in int32[2]"),
         ("offsets(_, total)", [], "int32", "`offsets(_, total)` is false: in int32[0]"),
-        ("_ < 0", 1, "int64", "`_ < 0` is false: in int64[]"),
+        ("_ < 0", 1, "int64", "`_ < 0` is false: it is 1"),
+        ("_ < 3", [1], "complex64", "`<` and `>` compare numbers, not complex64[1]"),
         ("sorted(_, 3)", [1], "int64", "`sorted`: "),
     ],
 )

@@ -84,6 +84,7 @@ FAULTS = [
     ("x", "any[n], _ < 0 and _ > 1", 19, 24, "no value of `_` meets `_ > 1`"),
     ("x", "any[n], x.shape", 9, 16, "`x.shape` is not part of an expression"),
     ("x", "int32 | T [n]", 1, 11, "a dtype variable stands alone"),
+    ("x", "any[n], _ in floating", 9, 10, "`_` is a number, and a dtype is wanted"),
     ("dim", "0 <= _ < rows", 10, 14, "nothing is called `rows` here"),
     ("dim", "finite(_)", 1, 10, "`finite` takes `_`, the elements of a tensor"),
     ("dim", "mode < 3", 1, 5, "`mode` is a text, and a number is wanted"),
