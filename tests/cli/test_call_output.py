@@ -104,7 +104,8 @@ def test_arrays_of_ml_dtypes_are_saved_as_what_they_are(folder, needs):
     ]
     assert len(every) > 8
     for dtype in every:
-        array = np.ones((2, 3)).astype(dtype).T
+        with np.errstate(invalid="ignore"):  # of a flag of the processor that earlier casts have left
+            array = np.ones((2, 3)).astype(dtype).T
         save_returns(folder / "y.npy", ONE, (array,))
         save_returns(folder / "y.npz", PAIR, (array, array[0]))
         for text, saved in (("@y.npy", array), ("@y.npz:file", array), ("@y.npz:allow_pickle", array[0])):
