@@ -48,10 +48,10 @@ def judge_elements(condition: Expression, tensor: Any, names: Mapping[str, objec
 
 def _widened(array: Any) -> Any:
     """*array* in a dtype in which arithmetic with its elements is exact, or nearly so."""
-    if array.dtype.kind in "iu":
+    if array.dtype.kind in "biu":
         is_large = array.dtype == np.uint64 and array.max(initial=0) >= 2**63
         return array.astype(object if is_large else np.int64)
-    return array if array.dtype.kind in "bc" else array.astype(np.float64)
+    return array if array.dtype.kind == "c" else array.astype(np.float64)
 
 
 class _OfElements(Evaluation):

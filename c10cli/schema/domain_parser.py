@@ -206,6 +206,10 @@ class _Reader:
         """What *argument* may be, or what a return is."""
         if argument is not None and not _holds_tensors(argument):
             return ValueDomain(condition=self.expression(path, text, 0, len(text), ("truth",), argument))
+        alone = closing(text, 0, len(text))
+        if alone >= 0:
+            self.report(path, text, alone, alone + 1, f"`{text[alone]}` closes what nothing opens")
+            return ValueDomain()
         (start, end), *others = split(text, 0, len(text), ",")
         condition = None
         if others:

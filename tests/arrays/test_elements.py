@@ -31,6 +31,7 @@ def judge(text, array, **names):
         ("sorted(_)", [], "int32"),
         ("-_ < 1 and _ ** 2 <= 4 and abs(_) + 1 > 0 and 1 / _ < 2", 1, "float32"),  # of no axes
         ("-_ < 1 and _ + 1 > _", [0, 2**63 - 2], "uint64"),
+        ("-_ <= 0 and _ + _ < 3", [True], "bool"),
         ("-_ < 1 and _ + 1 > _", [0, 2**64 - 1], "uint64"),
         ("min(_, 1) <= 1 and max(_, rows) == max(rows, 2) and min(rows, 2) == 2", [0, 5], "int8"),
     ],

@@ -36,8 +36,7 @@ def halves():
     return operator(HALVES, EVEN, lambda x, y: x.sum(1) + y)
 
 
-def test_jax_compares_shapes_of_a_trace_and_leaves_elements_out(needs, embedding):
-    jax = needs("jax")
+def test_jax_compares_shapes_of_a_trace_and_leaves_elements_out(jax, embedding):
     weight, indices = jax.numpy.ones((4, 3)), jax.numpy.array([[0, 1], [2, 9]])
     assert jax.vmap(lambda row: embedding(weight, row))(indices).shape == (2, 2, 3)
     with pytest.raises(ArgumentError, match="element \\[1, 1\\] is 9, rows is 4"):
@@ -46,8 +45,7 @@ def test_jax_compares_shapes_of_a_trace_and_leaves_elements_out(needs, embedding
         jax.vmap(lambda row: embedding(row, indices))(weight)
 
 
-def test_jax_has_sizes_without_a_value(needs, halves):
-    jax = needs("jax")
+def test_jax_has_sizes_without_a_value(jax, halves):
     (n,) = jax.export.symbolic_shape("n")
     floats = jax.ShapeDtypeStruct((n, 2 * n), "float32")
     with pytest.raises(ArgumentError, match=r"`n // 2` is floordiv\(n, 2\), not 2\*n: n is n"):

@@ -67,6 +67,7 @@ FAULTS = [
     ("x", "floatng[n]", 1, 8, "`floatng` is no dtype, class of dtypes or dtype variable"),
     ("x", "U[n]", 1, 2, "nothing is called `U` here"),
     ("x", "any[n", 4, 5, "`[` is not closed"),
+    ("x", "any a, b]", 9, 10, "`]` closes what nothing opens"),
     ("x", "any[a, , b]", 8, 9, "a dim is missing"),
     ("x", "any[*a, b, *c]", 12, 14, "a second starred dim"),
     ("x", "any[n] + 1", 7, 11, "`+ 1` stands between the dims and the condition"),
