@@ -236,7 +236,7 @@ class _Checks:
             self.findings.append(
                 Diagnostic("C10E104", fact, span, help="give `inputs`, or write its `domain:`")
             )
-            return {*case.sweep}
+            return {*case.names}
         for name, value in (case.dims or {}).items():
             known = [axis.name for _, axis in domain.named_axes()] if domain else []
             node = case.node.child("dims")

@@ -33,6 +33,7 @@ from c10cli.manifest.declarations import KernelDecl, Manifest, OperatorDecl
 from c10cli.manifest.entries import check_condition
 from c10cli.manifest.load import require_manifest
 from c10cli.schema.domain import Domain
+from c10cli.schema.expression import parse_expression, part_of
 from c10cli.schema.model import FunctionSchema, OperatorName
 
 
@@ -119,11 +120,8 @@ class LinkedOperator:
         """Why *kernel* does not take a call with *arguments*, all of them, by its condition; or nothing."""
         if not kernel.when:
             return ""
-        from c10cli.schema.domain_parser import parse_condition  # which many manifests need not
-
-        schema, domain = self.decl.schema, self.handle.domain
-        bindings = bound(domain or Domain(schema), arguments)
-        return bindings.why_not(parse_condition(kernel.when, schema, domain))
+        bindings = bound(self.handle.domain or Domain(self.decl.schema), arguments)
+        return bindings.why_not(parse_expression(kernel.when))
 
     def check_takes(self, kernel: KernelDecl, arguments: Mapping[str, Any]) -> None:
         """Refuse *arguments* that *kernel* does not take by its condition.
@@ -333,7 +331,15 @@ def resolve_variants(
 
 def covers(kernel: KernelDecl, other: KernelDecl) -> bool:
     """Whether *kernel* takes every call that *other* takes."""
-    if kernel.when and "".join(kernel.when.split()) != "".join(other.when.split()):
+    if kernel.when and _spelled(kernel.when) != _spelled(other.when):
         return False
     mine, others = kernel.libraries, other.libraries
     return mine is None or (others is not None and others <= mine)
+
+
+def _spelled(when: str) -> str:
+    """A condition in one spelling; as it is where it has a fault, which is found elsewhere."""
+    try:
+        return part_of(parse_expression(when).tree).text
+    except ManifestError:
+        return when

@@ -159,6 +159,11 @@ class Bindings:
     dtypes: dict[str, str] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def names(self) -> dict[str, object]:
+        """What every name of an expression stands for."""
+        return {**DOMAIN_WORDS, **self.values, **self.dims, **self.dtypes}
+
     def knows(self, expression: Expression) -> bool:
         """Whether all names of *expression* have values."""
         return all(map(self._has, expression.names))
@@ -173,8 +178,7 @@ class Bindings:
         Raises:
             ManifestError: C10E110, it cannot be computed for these values.
         """
-        names = {**DOMAIN_WORDS, **self.values, **self.dims, **self.dtypes, **more}
-        return Evaluation(expression.text, names, FUNCTIONS).value(expression.tree)
+        return Evaluation(expression.text, {**self.names, **more}, FUNCTIONS).value(expression.tree)
 
     def why_false(self, condition: Expression, **more: object) -> str:
         """`why_not`, but empty also where a name has no value."""
@@ -324,12 +328,12 @@ class _Binding:
         operator = domain.schema.name
         if not name:
             fact = f"the arguments of `{operator}` are outside its domain: {why}"
-            return ArgumentError(Diagnostic("C10E405", fact, help=_TODO), operator=str(operator))
+            return ArgumentError(Diagnostic("C10E405", fact, help=_HELP), operator=str(operator))
         fact = (
             f"argument `{name}` of `{operator}`, {_described(values.get(name))}, is outside its domain: {why}"
         )
         note = f"the domain of `{name}` is `{domain.arguments[name]}`"
-        finding = Diagnostic("C10E405", fact, notes=(note,), help=_TODO)
+        finding = Diagnostic("C10E405", fact, notes=(note,), help=_HELP)
         return ArgumentError(finding, operator=str(operator), argument=name)
 
     def _bind_tensor(self, name: str, argument: ValueDomain, tensor: Any) -> None:
@@ -410,11 +414,10 @@ class _Binding:
                 self._hold(condition, _=value)
             return
         for tensor in self._tensors(name) if self.judge is not None and bindings.knows(condition) else ():
-            names = {**DOMAIN_WORDS, **bindings.values, **bindings.dims, **bindings.dtypes}
-            why = self.judge(condition, tensor, names)  # type: ignore[misc]
+            why = self.judge(condition, tensor, bindings.names)  # type: ignore[misc]
             if why:
                 told = [bindings.told(n) for n in sorted(condition.names - DOMAIN_WORDS.keys() - {"_"})]
                 raise _Outside(", ".join([why, *told]))
 
 
-_TODO: Final = "give arguments inside the domain, or widen the domain"
+_HELP: Final = "give arguments inside the domain, or widen the domain"

@@ -17,12 +17,12 @@ from c10cli.schema.domain_ranges import contradictions
 from c10cli.schema.dtypes import DTYPE_CLASSES, DTYPES
 from c10cli.schema.expression import Expression, parse_expression, place_in, span_in
 from c10cli.schema.model import Argument, FunctionSchema
-from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
+from c10cli.schema.types import holds_tensors, is_optional_tensor, is_tensor_list
 
 _VARIABLE: Final = re.compile(r"[A-Z][0-9]*")
 _DTYPE_WORDS: Final = (*DTYPES, *DTYPE_CLASSES)
 _MARKS: Final = re.compile(r"[#*\s]*")
-_TODO: Final = "write it as in `T[rows, columns], 0 <= _ < 1`"
+_HELP: Final = "write it as in `T[rows, columns], 0 <= _ < 1`"
 # Where a text stands in the entry: its key, and the item of a list.
 Path = tuple[str, int | None]
 
@@ -131,7 +131,7 @@ class _Reader:
     faults: list[DomainFault] = field(default_factory=list)
     written: list[_Written] = field(default_factory=list)
 
-    def report(self, path: Path, text: str, start: int, end: int, message: str, help: str = _TODO) -> None:
+    def report(self, path: Path, text: str, start: int, end: int, message: str, help: str = _HELP) -> None:
         """Add that the characters from *start* to *end* of *text* are not understood."""
         self._add(path, Diagnostic("C10E211", message, span_in(text, start, end), help=help))
 
@@ -175,7 +175,7 @@ class _Reader:
             else:
                 wanted = "a text" if is_one else "a text, or a list of texts"
                 fact = f"`{key}` must be {wanted}, not {describe(text)}"
-                self._add(path, Diagnostic("C10E211", fact, help=_TODO))
+                self._add(path, Diagnostic("C10E211", fact, help=_HELP))
 
     def _unknown_key(self, key: str, known: list[str]) -> None:
         fact = f"`{key}` is no argument of `{self.schema.name}`, and no dtype variable (a capital letter)"
@@ -193,18 +193,18 @@ class _Reader:
         for start, end in split(text, 0, len(text), "|"):
             words.append(text[start:end])
             if text[start:end] not in _DTYPE_WORDS:
-                self._unknown_dtype(path, text, start, end, _DTYPE_WORDS)
+                self._unknown_dtype(path, text, start, end)
         return tuple(words)
 
-    def _unknown_dtype(self, path: Path, text: str, start: int, end: int, known: tuple[str, ...]) -> None:
+    def _unknown_dtype(self, path: Path, text: str, start: int, end: int) -> None:
         word = text[start:end]
-        help = did_you_mean(word, known) or f"write {', '.join(DTYPE_CLASSES)}, or one dtype"
+        help = did_you_mean(word, _DTYPE_WORDS) or f"write {', '.join(DTYPE_CLASSES)}, or one dtype"
         fact = f"`{word}` is no dtype, class of dtypes or dtype variable" if word else "a dtype is missing"
         self.report(path, text, start, end, fact, help)
 
     def _value(self, path: Path, text: str, argument: Argument | None) -> ValueDomain:
         """What *argument* may be, or what a return is."""
-        if argument is not None and not _holds_tensors(argument):
+        if argument is not None and not holds_tensors(argument.type):
             return ValueDomain(condition=self.expression(path, text, 0, len(text), ("truth",), argument))
         alone = closing(text, 0, len(text))
         if alone >= 0:
@@ -251,7 +251,7 @@ class _Reader:
             word = text[at:stop]
             is_known = word in _DTYPE_WORDS or _VARIABLE.fullmatch(word)
             if not word or (argument is not None and not is_known):
-                self._unknown_dtype(path, text, at, stop, _DTYPE_WORDS)
+                self._unknown_dtype(path, text, at, stop)
             else:
                 kinds = ("dtype",) if argument is None and word != "any" else ("dtype", "dtypes")
                 found.append(self.expression(path, text, at, stop, kinds))
@@ -320,15 +320,10 @@ class _Reader:
         for written in self.written:
             is_axis = written.argument is not None and written.kinds[0] in ("number", "sizes")
             if is_axis and starred.setdefault(written.name, many := written.kinds[0] == "sizes") != many:
-                fact = f"`{written.name}` stands for one size here, and for several elsewhere"
-                fact = (
-                    fact
-                    if not many
-                    else f"`{written.name}` stands for several sizes here, and for one elsewhere"
-                )
-                self._report_part(
-                    written, written.expression.tree, fact, "choose another name for one of them"
-                )
+                here, elsewhere = ("several sizes", "one") if many else ("one size", "several")
+                fact = f"`{written.name}` stands for {here} here, and for {elsewhere} elsewhere"
+                todo = "choose another name for one of them"
+                self._report_part(written, written.expression.tree, fact, todo)
         used = {dtype.text for argument in domain.arguments.values() for dtype in argument.dtypes}
         for name in domain.variables:
             if name not in used:
@@ -367,7 +362,7 @@ class _Reader:
         return sure
 
     def _report_part(self, written: _Written, node: ast.expr, message: str, help: str = "") -> None:
-        finding = Diagnostic("C10E211", message, written.span(node), help=help or _TODO)
+        finding = Diagnostic("C10E211", message, written.span(node), help=help or _HELP)
         self._add(written.path, finding)
 
     def check_ranges(self, domain: Domain) -> None:
@@ -384,9 +379,4 @@ def _of_domain(finding: Diagnostic, text: str) -> Diagnostic:
     span = finding.span
     assert span is not None
     line = replace(span, line_text=text.split("\n")[span.line - 1])
-    return replace(finding, code="C10E211", span=line, help=finding.help or _TODO)
-
-
-def _holds_tensors(argument: Argument) -> bool:
-    t = argument.type
-    return is_tensor(t) or is_optional_tensor(t) or is_tensor_list(t)
+    return replace(finding, code="C10E211", span=line, help=finding.help or _HELP)

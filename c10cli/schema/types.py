@@ -206,6 +206,11 @@ def is_optional_tensor(t: Type) -> bool:
     return isinstance(t, OptionalType) and t.element == TENSOR
 
 
+def holds_tensors(t: Type) -> bool:
+    """Whether *t* is a tensor, an optional one or a list of them."""
+    return is_tensor(t) or is_optional_tensor(t) or is_tensor_list(t)
+
+
 def is_tensor_list(t: Type) -> bool:
     """Whether *t* is ``Tensor[]`` or ``Tensor?[]``."""
     return isinstance(t, ListType) and (is_tensor(t.element) or is_optional_tensor(t.element))

@@ -24,7 +24,7 @@ from c10cli.errors import ArgumentError, Diagnostic, ManifestError, did_you_mean
 from c10cli.schema.domain import Axis, Bindings, Domain, ValueDomain, conjuncts
 from c10cli.schema.expression import Expression, part_of
 from c10cli.schema.model import Argument
-from c10cli.schema.types import is_optional_tensor, is_tensor, is_tensor_list
+from c10cli.schema.types import holds_tensors, is_optional_tensor, is_tensor_list
 from c10cli.verify.draw import NotFound, limits_of, make_elements, value_if_known
 
 Dims = Mapping[str, int | Sequence[int]]
@@ -39,7 +39,7 @@ _USUAL: Final = ("float32", "int64", "bool", "complex64")
 def generate(
     domain: Domain, dims: Dims, dtype: str, rng: np.random.Generator, given: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Arguments inside *domain*, by name; arrays are NumPy's, defaults are left out.
+    """Arguments inside *domain*, by name, all of them; arrays are NumPy's.
 
     Args:
         dims: sizes of names; of starred ones, shapes.  The others are chosen.
@@ -155,7 +155,7 @@ class _Choice:
         self._choose_scalars(bindings, given, attempt)
         self._choose_sizes(bindings, attempt)
         for argument in arguments:
-            if argument.name not in given and _holds_tensors(argument):
+            if argument.name not in given and holds_tensors(argument.type):
                 bindings.values[argument.name] = self._outlined(argument, bindings)
         return self.domain.bind(bindings.values)
 
@@ -207,7 +207,7 @@ class _Choice:
     def _choose_scalars(self, bindings: Bindings, given: Mapping[str, Any], attempt: int) -> None:
         for argument in self.domain.schema.arguments:
             name = argument.name
-            if name in given or _holds_tensors(argument) or (argument.has_default and attempt == 0):
+            if name in given or holds_tensors(argument.type) or (argument.has_default and attempt == 0):
                 continue
             value = self.domain.arguments.get(name)
             if argument.has_default and value is None:
@@ -333,7 +333,3 @@ class _Choice:
         for axis in axes:
             size = bindings.dims[axis.name] if axis.name else bindings.evaluate(axis.expression)
             yield from size if axis.starred else (size,)
-
-
-def _holds_tensors(argument: Argument) -> bool:
-    return is_tensor(argument.type) or is_optional_tensor(argument.type) or is_tensor_list(argument.type)

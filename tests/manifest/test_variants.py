@@ -1,10 +1,13 @@
 """Variants of one key in a manifest: who is registered, who is called, what is found without a call."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from c10cli import NoKernelError, load_registry
-from c10cli.manifest.load import load_manifest
+from c10cli.manifest.link import covers
+from c10cli.manifest.load import load_manifest, require_manifest
 from c10cli.verify.gate import validate
 
 KERNELS = """
@@ -142,3 +145,22 @@ def test_a_kernel_is_not_run_on_cases_that_its_condition_refuses(declare):
     (skipped,) = validation.skipped
     assert (skipped.variant, skipped.stage) == ("short", "run")
     assert skipped.reason == "it takes no case, as `d <= 8` is false: d is 9, from x float32[2, 9]"
+
+
+def test_conditions_are_the_same_where_their_expressions_are(declare):
+    spaced = (
+        "{kernel: k.py:short, when: 'd<=8'}, {kernel: k.py:plain, name: same, when: 'd  <= 8'}, k.py:plain"
+    )
+    (finding,) = validate(declare(spaced), static=True).diagnostics
+    assert finding.code == "C10E311"
+    kernel, *_ = require_manifest(declare(f"{SHORT}, k.py:plain")).operators[0].kernels
+    one, other = (replace(kernel, when=when) for when in ("mode == 'a b'", "mode == 'ab'"))
+    assert not covers(one, other)  # a blank in a text is no blank of the expression
+    assert covers(one, replace(kernel, when='mode=="a b"'))
+
+
+def test_a_condition_with_a_fault_is_one_finding_also_beside_others(declare):
+    faulty = (
+        "{kernel: k.py:short, when: 'd <='}, {kernel: k.py:plain, name: other, when: 'd <= 8'}, k.py:plain"
+    )
+    assert [f.code for f in validate(declare(faulty), static=True).diagnostics] == ["C10E211"]
