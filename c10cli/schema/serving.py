@@ -64,8 +64,13 @@ def _argument_misfit(mine: Argument, its: Argument) -> str:
 def _returns_misfit(mine: tuple[Argument, ...], its: tuple[Argument, ...]) -> str:
     if len(mine) != len(its):
         return f"returns {counted(len(its), 'value')}, and the schema has {len(mine)}"
-    wrong = [(m.type, i.type) for m, i in zip(mine, its, strict=True) if not _fits(i.type, m.type)]
-    return f"returns `{wrong[0][1]}`, and the schema has `{wrong[0][0]}`" if wrong else ""
+    names, known = ({declared.name for declared in returns} - {""} for returns in (its, mine))
+    for wanted, given in zip(mine, its, strict=True):
+        if not _fits(given.type, wanted.type):
+            return f"returns `{given.type}`, and the schema has `{wanted.type}`"
+        if wanted.name != given.name and (wanted.name in names or given.name in known):
+            return f"returns `{given}` where the schema has `{wanted}`"
+    return ""
 
 
 def _fits(t: Type, wanted: Type) -> bool:

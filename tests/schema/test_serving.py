@@ -25,6 +25,7 @@ def read(text):
         ("(Tensor x) -> Tensor?", "(Tensor(a) x) -> Tensor(a)"),
         ("(Tensor(a!) x) -> Tensor(a!)", "(Tensor(b!) self) -> Tensor(b!)"),
         ("(Tensor x) -> (Tensor, Tensor)", "(Tensor x) -> (Tensor values, Tensor indices)"),
+        ("(Tensor x) -> (Tensor best, Tensor at)", "(Tensor x) -> (Tensor values, Tensor indices)"),
     ],
 )
 def test_what_takes_the_calls_of_a_schema_serves_it(schema, other):
@@ -62,6 +63,16 @@ def test_what_takes_the_calls_of_a_schema_serves_it(schema, other):
         ("(Tensor x) -> Tensor", "(Tensor x) -> ()", "returns 0 values, and the schema has 1"),
         ("(Tensor x) -> int", "(Tensor x) -> Tensor", "returns `Tensor`, and the schema has `int`"),
         ("(Tensor x) -> Tensor", "(Tensor x) -> Tensor?", "returns `Tensor?`, and the schema has `Tensor`"),
+        (
+            "(Tensor x) -> (Tensor values, Tensor indices)",
+            "(Tensor x) -> (Tensor indices, Tensor values)",
+            "returns `Tensor indices` where the schema has `Tensor values`",
+        ),
+        (
+            "(Tensor x) -> (Tensor values, Tensor indices)",
+            "(Tensor x) -> (Tensor, Tensor values)",
+            "returns `Tensor` where the schema has `Tensor values`",
+        ),
     ],
 )
 def test_what_would_take_them_otherwise_does_not(schema, other, reason):
