@@ -117,12 +117,15 @@ class _Comparison:
         if masked:
             fact = f"{masked} elements are masked, and so have no value"
             return Difference(fact, "return a plain array, with a value everywhere")
-        dtype, stated = dtype_name(actual.dtype), dtype_name(expected.dtype)
+        got, wanted = to_numpy(actual), to_numpy(expected)
+        # What speaks DLPack alone has no dtype of its own; what NumPy does not have is read as another one.
+        dtype, stated = (
+            dtype_name(getattr(t, "dtype", a.dtype)) for t, a in ((actual, got), (expected, wanted))
+        )
         fault = self._dtype_fault(dtype, stated)
         if fault:
             return fault
         tolerance = tolerance_of(self._decl, _coarsest([dtype, stated], stated))
-        got, wanted = to_numpy(actual), to_numpy(expected)
         if self._form_only and got.shape == wanted.shape:
             return None
         mismatch = _mismatch(got, wanted, tolerance)

@@ -107,6 +107,26 @@ def test_what_cannot_be_compared_is_different_unless_it_is_the_same(fact):
     assert fact(vague, Vague()) == "it is Vague where the reference gives Vague"
 
 
+class ByDlpackAlone:
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def test_what_speaks_dlpack_alone_is_compared_by_its_elements(fact):
+    assert fact(ByDlpackAlone(ones("float32")), ones("float64")) == ""
+    assert fact(ones("float32"), ByDlpackAlone(ones("float64"))) == ""
+    assert fact(ByDlpackAlone(ones("int32")), ones("int64")) == (
+        "the dtype is int32 where the reference gives int64"
+    )
+    assert "2 of 2" in fact(ByDlpackAlone(ones("float32") + 1), ones("float64"))
+
+
 @pytest.mark.needs("torch", "ml_dtypes")
 def test_bfloat16_has_its_own_tolerance_in_every_library(fact, torch, needs):
     bfloat16 = needs("ml_dtypes").bfloat16
