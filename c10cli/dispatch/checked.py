@@ -16,7 +16,7 @@ from c10cli.describe import describe, describe_error, is_numpy_scalar
 from c10cli.dispatch.calling import call_error, returned_values
 from c10cli.dispatch.generated import Function
 from c10cli.dispatch.signature import PYTHON_TYPES
-from c10cli.errors import ArgumentError, Diagnostic, KernelError
+from c10cli.errors import ArgumentError, C10Error, Diagnostic, KernelError
 from c10cli.schema import types as schema_types
 from c10cli.schema.domain import Bindings, Domain
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
@@ -94,10 +94,16 @@ def call_watched(
         _check_promised(schema, kernel, returns, bindings)
         _check_unchanged(schema, kernel, values, before)
         _check_apart(schema, kernel, values, returns)
+        return returns
     except KernelError as error:
-        notes = [f"the kernel is defined at {place}"] if place else []
-        raise KernelError(*(d.with_notes(*notes) for d in error.diagnostics), **error.facts) from None
-    return returns
+        broken = error
+    except (C10Error, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - what a kernel returns may run any code when it is looked at
+        fact = f"returned what cannot be looked at: {describe_error(error)}"
+        broken = wrong_return(schema, kernel, fact, "return plain arrays, numbers and lists")
+    notes = [f"the kernel is defined at {place}"] if place else []
+    raise KernelError(*(d.with_notes(*notes) for d in broken.diagnostics), **broken.facts)
 
 
 def checked_function(

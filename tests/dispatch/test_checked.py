@@ -139,6 +139,30 @@ def test_returns_that_the_schema_does_not_have_are_refused_with_the_kernels_name
     assert error.kernel == kernel.__qualname__
 
 
+class Poisoned:
+    @property
+    def __class__(self):
+        raise ValueError("look away")
+
+
+def endless():
+    values = []
+    values.append(values)
+    return values
+
+
+@pytest.mark.parametrize("make", [Poisoned, lambda: [Poisoned()], endless])
+@pytest.mark.parametrize("returns", ["Tensor", "Tensor[]", "Any", "(Tensor, Tensor)"])
+def test_what_cannot_be_looked_at_is_no_result(define, returns, make):
+    def kernel(x):
+        return make()
+
+    with pytest.raises(KernelError) as caught:
+        define(f"(Tensor x) -> {returns}", kernel).call(np.ones(1))
+    assert caught.value.code == "C10E502"
+    assert kernel.__qualname__ in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("schema", "right", "wrong"),
     [
