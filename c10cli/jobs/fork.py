@@ -139,9 +139,25 @@ def _give(do: Callable[[], Any], given: IO[bytes], token: bytes) -> None:
     try:
         result: Any = do()
     except C10Error as error:
-        result = error
+        result = _plain(error)
     if os.getpid() == process:  # else a copy that a kernel made, and that came back from it
         _write(given, token, result)
+
+
+def _plain(error: C10Error) -> C10Error:
+    """*error* without what another process may not have: a class of a kernel's file, and values of it."""
+    kind = next(base for base in type(error).__mro__ if base.__module__ == C10Error.__module__)
+    facts = {name: fact for name, fact in error.facts.items() if _is_shared(fact)}
+    plain: C10Error = kind(*error.diagnostics, **facts)
+    return plain
+
+
+def _is_shared(fact: object) -> bool:
+    """Whether *fact* is a value of Python's or c10cli's, and so are those in it."""
+    kind = type(fact)
+    if kind in (list, tuple):
+        return all(map(_is_shared, fact))  # type: ignore[call-overload]
+    return kind.__module__.partition(".")[0] in ("builtins", "c10cli") and not isinstance(fact, type)
 
 
 def _write(file: IO[bytes], token: bytes, value: object) -> None:

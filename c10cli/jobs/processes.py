@@ -160,12 +160,17 @@ def end_marked(mark: str) -> None:
 
 
 def held_bytes(pid: int, *, descendants: bool = False) -> int:
-    """The memory that the process *pid* holds, that of files not counted; with its *descendants*."""
+    """The memory that the process *pid* holds, that of files not counted.
+
+    Args:
+        descendants: whether that of its own is added, and of orphans that this process has adopted.
+    """
     family, before = {pid}, 0
     processes = [*_processes()] if descendants else []
     while len(family) > before:
         before = len(family)
-        family.update(process.pid for process in processes if process.parent in family)
+        heads = {*family, os.getpid()}
+        family.update(process.pid for process in processes if process.parent in heads)
     if len(family) == 1:
         return _sum(f"/proc/{pid}/status", _HELD)
     # Forks share most of what they hold; to see that takes the system longer.

@@ -41,6 +41,19 @@ def test_an_error_of_ours_is_raised_here():
         run_copy(do)
 
 
+def test_an_error_with_facts_of_a_kernels_file_is_raised_here_without_them():
+    def do():
+        class Own(BenchError):
+            pass
+
+        facts = {"operator": "t::f", "keys": ["CPU"], "tensor_type": Own, "values": [Own()]}
+        raise Own(Diagnostic("C10E604", "not this"), **facts)
+
+    with pytest.raises(BenchError, match="not this") as caught:
+        run_copy(do)
+    assert caught.value.facts == {"operator": "t::f", "keys": ["CPU"]}
+
+
 def test_one_that_dies_is_told_with_its_last_words():
     def do():
         sys.stdout.write("almost done\n")
@@ -88,6 +101,21 @@ def test_one_that_takes_too_much_memory_is_stopped():
     answer = run_copy(do, memory_bytes=300_000_000)
     assert (answer.result, answer.status) == (None, "out-of-memory")
     assert answer.reason.endswith(" of memory, more than 0.28 GiB, and was stopped")
+
+
+def test_memory_of_what_it_left_in_a_session_of_its_own_counts_as_well():
+    def do():
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                held = b"x" * 500_000_000
+                time.sleep(30)
+                os.write(2, held[:1])
+            os._exit(0)
+        time.sleep(30)
+
+    answer = run_copy(do, memory_bytes=300_000_000)
+    assert (answer.result, answer.status) == (None, "out-of-memory")
 
 
 def test_other_children_of_this_process_are_left_alone():
