@@ -13,9 +13,9 @@ import numpy as np
 from c10cli.arrays.placement import to_numpy
 from c10cli.describe import describe, dtype_name
 from c10cli.errors import ArgumentError, ManifestError
-from c10cli.schema.domain import conjuncts
 from c10cli.schema.domain_functions import FUNCTIONS
-from c10cli.schema.expression import Evaluation, Expression, is_number
+from c10cli.schema.expression import Expression, conjuncts
+from c10cli.schema.expression_value import Evaluation, is_number
 
 
 def judge_elements(condition: Expression, tensor: Any, names: Mapping[str, object]) -> str:

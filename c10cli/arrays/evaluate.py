@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from c10cli.describe import describe
 from c10cli.schema.dtypes import CONSTANTS, WORDS
-from c10cli.schema.expression import Evaluation, Expression, is_number, parse_expression
+from c10cli.schema.expression import Expression, parse_expression
+from c10cli.schema.expression_value import Evaluation, is_number
 
 _ON_ARRAYS: Final = (operator.add, operator.sub, operator.mul, operator.truediv)
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 
 from c10cli.diff.schemas import OVERLOAD, SchemaChange
 from c10cli.manifest.waivers import DOMAIN_NARROWED, DOMAIN_RETURNS
-from c10cli.schema.domain import Axis, Domain, ValueDomain, conjuncts, key_of
+from c10cli.schema.domain import Axis, Domain, ValueDomain, key_of
 from c10cli.schema.domain_ranges import ranges
 from c10cli.schema.dtypes import DTYPES
-from c10cli.schema.expression import parse_expression, part_of
+from c10cli.schema.expression import conjuncts, parse_expression, part_of
 
 _OPEN = ValueDomain()
 

@@ -18,7 +18,8 @@ from c10cli.dispatch.generated import Function
 from c10cli.dispatch.signature import PYTHON_TYPES
 from c10cli.errors import ArgumentError, C10Error, Diagnostic, KernelError
 from c10cli.schema import types as schema_types
-from c10cli.schema.domain import Bindings, Domain
+from c10cli.schema.bindings import Bindings, bind_domain
+from c10cli.schema.domain import Domain
 from c10cli.schema.model import AliasInfo, Argument, FunctionSchema
 from c10cli.schema.types import Type
 
@@ -69,7 +70,7 @@ def check_arguments(schema: FunctionSchema, domain: Domain | None, values: Seque
     from c10cli.arrays.elements import judge_elements  # which imports NumPy
 
     names = [argument.name for argument in schema.arguments]
-    return domain.bind(dict(zip(names, values, strict=True)), judge=judge_elements)
+    return bind_domain(domain, dict(zip(names, values, strict=True)), judge=judge_elements)
 
 
 def call_watched(

@@ -17,7 +17,8 @@ from typing import Any, Final, cast
 
 from c10cli.describe import dtype_name
 from c10cli.dispatch.generated import DIRECT, Choice, Function
-from c10cli.schema.domain import DOMAIN_WORDS, Bindings, Domain, ValueDomain
+from c10cli.schema.bindings import Bindings, bind_domain
+from c10cli.schema.domain import DOMAIN_WORDS, Domain, ValueDomain
 from c10cli.schema.domain_functions import FUNCTIONS, SIGNATURES, plain_value
 from c10cli.schema.domain_kinds import kind_of_type
 from c10cli.schema.expression import Expression
@@ -165,7 +166,7 @@ class _Sourced(ast.NodeTransformer):
 
 def bound(domain: Domain, values: Mapping[str, object]) -> Bindings:
     """The names of *domain* for *values*; their dtypes are known to routers from now on."""
-    bindings = domain.bind(values, checked=False)
+    bindings = bind_domain(domain, values, checked=False)
     for argument in domain.schema.arguments if len(_dtype_names) < _MOST_DTYPES else ():
         value: Any = values[argument.name]
         with contextlib.suppress(Exception):  # of one that has no hash, or says no dtype

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from c10cli.describe import describe
 from c10cli.errors import ArgumentError, Diagnostic
 from c10cli.manifest.link import LinkedOperator
+from c10cli.schema.bindings import bind_domain
 from c10cli.schema.domain import Domain
 from c10cli.schema.model import Argument, FunctionSchema
 
@@ -43,7 +44,7 @@ def make_fake_kernel(linked: LinkedOperator) -> Callable[..., Any]:
 
         values = calling.slow_bind(args, kwargs)
         named, like = dict(zip(names, values, strict=True)), calling.key_tensor_of(values)
-        bindings = calling.domain.bind(named, checked=False) if calling.domain else None
+        bindings = bind_domain(calling.domain, named, checked=False) if calling.domain else None
         results = []
         for index, declared in enumerate(schema.returns):
             if _is_argument(declared):

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from c10cli.describe import describe, dtype_name
 from c10cli.schema.dtypes import DTYPE_CLASSES, DTYPES
-from c10cli.schema.expression import is_symbolic
+from c10cli.schema.expression_value import is_symbolic
 from c10cli.schema.types import SCALAR_TYPES
 
 # What libraries take Python's own types for.

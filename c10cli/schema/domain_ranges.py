@@ -7,8 +7,8 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from c10cli.errors import ManifestError
-from c10cli.schema.domain import conjuncts
-from c10cli.schema.expression import Evaluation
+from c10cli.schema.expression import conjuncts
+from c10cli.schema.expression_value import Evaluation
 
 _MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Eq: ast.Eq}
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from c10cli.describe import describe
 from c10cli.errors import Diagnostic, ManifestError, Span, did_you_mean
 from c10cli.schema.dtypes import ARRAY_FUNCTIONS, CONSTANTS, WORDS
 
@@ -25,7 +24,7 @@ MAX_BITS: Final = 4_096  # of an integer
 _MOST_UNKNOWN: Final = 8  # names of one expression that are found
 _TO_BLANKS: Final = dict.fromkeys(map(ord, "\n\r\t\f\v"), " ")
 
-_BINARY: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
+BINARY: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -34,12 +33,12 @@ _BINARY: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-_UNARY: Final[Mapping[type[ast.unaryop], Callable[[Any], Any]]] = {
+UNARY: Final[Mapping[type[ast.unaryop], Callable[[Any], Any]]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
 }
-_COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
+COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -67,7 +66,7 @@ def parse_expression(text: str) -> Expression:
         ManifestError: C10E110, with the column of what is not understood.
     """
     if len(text) > MAX_LENGTH:
-        raise _fault(text, f"expression of {len(text):,} characters is longer than {MAX_LENGTH:,}")
+        raise fault_in(text, f"expression of {len(text):,} characters is longer than {MAX_LENGTH:,}")
     if not text.strip():
         raise ManifestError(Diagnostic("C10E110", "expression is empty", span_in(text, 0, len(text))))
     try:
@@ -82,7 +81,7 @@ def parse_expression(text: str) -> Expression:
             Diagnostic("C10E110", message, span_in(text, start, start + 1), help=blank)
         ) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise _fault(text, "expression is too deeply nested or has a null character") from error
+        raise fault_in(text, "expression is too deeply nested or has a null character") from error
     _check(text, tree, 0)
     names = {name.id for name in _names_in(tree)[0]}
     return Expression(text, frozenset(names - CONSTANTS.keys()), tree)
@@ -94,7 +93,7 @@ def _check(text: str, node: ast.AST, depth: int) -> None:
         too_deep = f"expression is nested more than {MAX_DEPTH} levels deep" if depth > MAX_DEPTH else None
         fault = too_deep or _node_fault(text, node)
         if fault:
-            raise _fault(text, fault, node)
+            raise fault_in(text, fault, node)
     for child in ast.iter_child_nodes(node):
         _check(text, child, depth + isinstance(child, ast.expr))
 
@@ -107,16 +106,16 @@ def _node_fault(text: str, node: ast.expr) -> str | None:
     if isinstance(node, (ast.Name, ast.List, ast.Tuple)):
         return None
     if isinstance(node, ast.UnaryOp):
-        return None if type(node.op) in _UNARY else "`~` is not part of an expression"
+        return None if type(node.op) in UNARY else "`~` is not part of an expression"
     if isinstance(node, (ast.BoolOp, ast.Subscript)):
         return None
     if isinstance(node, ast.Slice):
         return None if node.step is None else "a step is not part of an expression"
     if isinstance(node, ast.Compare):
-        known = all(type(op) in _COMPARISONS or isinstance(op, (ast.In, ast.NotIn)) for op in node.ops)
+        known = all(type(op) in COMPARISONS or isinstance(op, (ast.In, ast.NotIn)) for op in node.ops)
         return None if known else "`is` is not part of an expression"
     if isinstance(node, ast.BinOp):
-        return None if type(node.op) in _BINARY else "only + - * / // % ** combine values"
+        return None if type(node.op) in BINARY else "only + - * / // % ** combine values"
     if isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name):
             return "only a function's plain name can be called"
@@ -141,12 +140,21 @@ def find_unknown_names(
     known, text = {*names, *CONSTANTS, *WORDS}, expression.text
     unknown = [(name, "function", functions) for name in called if name.id not in functions]
     unknown += [(name, "name", known) for name in used if name.id not in known]
-    return [_unknown(text, *fault) for fault in unknown[:_MOST_UNKNOWN]]
+    return [unknown_name(text, *fault) for fault in unknown[:_MOST_UNKNOWN]]
 
 
 def part_of(tree: ast.expr) -> Expression:
     """*tree*, a part of a parsed expression, as one of its own."""
     return Expression(ast.unparse(tree), frozenset(name.id for name in _names_in(tree)[0]), tree)
+
+
+def conjuncts(tree: ast.expr) -> Iterator[ast.expr]:
+    """The conditions that ``and`` joins in *tree*."""
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
+        for value in tree.values:
+            yield from conjuncts(value)
+    else:
+        yield tree
 
 
 def makes_array(expression: Expression) -> bool:
@@ -162,196 +170,8 @@ def makes_array(expression: Expression) -> bool:
     return makes(expression.tree)
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """One walk over a tree that `parse_expression` has already found harmless.
-
-    As it stands, values are Python's own; a subclass says what others do.
-
-    Args:
-        names: what the free names stand for.
-        functions: what may be called.
-    """
-
-    text: str
-    names: Mapping[str, object]
-    functions: Mapping[str, Callable[..., object]]
-
-    def value(self, node: ast.expr) -> Any:
-        """The value of *node*.
-
-        Raises:
-            ManifestError: C10E110: an unknown name, wrong arguments, a result out of bounds.
-        """
-        if isinstance(node, ast.Constant):
-            return node.value
-        if isinstance(node, ast.Name):
-            if node.id not in self.names:
-                raise ManifestError(_unknown(self.text, node, "name", self.names))
-            return self.names[node.id]
-        if isinstance(node, ast.List):
-            return [self.item(item) for item in node.elts]
-        if isinstance(node, ast.Tuple):
-            return tuple(self.item(item) for item in node.elts)
-        operation = getattr(self, f"_{type(node).__name__.lower()}")  # the whitelist has nothing else
-        return operation(node)
-
-    def item(self, node: ast.expr) -> Any:
-        """The value of *node*, an item of a list."""
-        return self.value(node)
-
-    def calculate(self, node: ast.expr, function: Callable[..., Any], *operands: Any) -> Any:
-        """*function*, arithmetic, of *operands*."""
-        for operand in operands:
-            if not is_number(operand):
-                raise self.fault(f"a number is wanted, not {describe(operand)}", node)
-        are_integers = all(isinstance(operand, int) for operand in operands)
-        if isinstance(node, ast.BinOp) and are_integers and _bits(node.op, *operands) > MAX_BITS:
-            raise self.fault(f"result of more than {MAX_BITS:,} bits", node)
-        return function(*operands)
-
-    def compare(self, node: ast.expr, function: Callable[..., Any], left: Any, right: Any) -> Any:
-        """*function*, a comparison, of two values."""
-        is_order = function not in (operator.eq, operator.ne)
-        for operand in (left, right) if is_order else ():
-            if not is_number(operand) or isinstance(operand, complex):
-                raise self.fault(f"`<` and `>` compare numbers, not {describe(operand)}", node)
-        if left is None or right is None:  # a tensor would compare its elements
-            return (left is right) is (function is operator.eq)
-        left, right = (list(v) if isinstance(v, tuple) else v for v in (left, right))
-        held = function(left, right)
-        if isinstance(held, bool) or is_symbolic(held):
-            return held
-        raise self.fault(f"{describe(left)} and {describe(right)} are not compared", node)
-
-    def negated(self, node: ast.expr, value: Any) -> Any:
-        """``not value``."""
-        return not self.truth(node, value)
-
-    def both(self, left: Any, right: Any) -> Any:
-        """``left and right``, of truths."""
-        return left and right
-
-    def either(self, left: Any, right: Any) -> Any:
-        """``left or right``, of truths."""
-        return left or right
-
-    def truth(self, node: ast.expr, value: Any) -> Any:
-        """*value*, if it is a truth; none is false."""
-        if value is None or isinstance(value, bool) or is_symbolic(value):
-            return False if value is None else value
-        raise self.fault(f"a condition is wanted, not {describe(value)}", node)
-
-    def fault(self, message: str, node: ast.expr) -> ManifestError:
-        """The error for *node*."""
-        return _fault(self.text, message, node)
-
-    def _unaryop(self, node: ast.UnaryOp) -> Any:
-        operand = self.value(node.operand)
-        if isinstance(node.op, ast.Not):
-            return self.negated(node, operand)
-        return self._calculated(node, _UNARY[type(node.op)], operand)
-
-    def _binop(self, node: ast.BinOp) -> Any:
-        left, right = self.value(node.left), self.value(node.right)
-        return self._calculated(node, _BINARY[type(node.op)], left, right)
-
-    def _boolop(self, node: ast.BoolOp) -> Any:
-        joins = self.both if isinstance(node.op, ast.And) else self.either
-        first, *others = node.values
-        value = self.value(first)
-        for other in others:
-            if isinstance(node.op, ast.Or) and (value is None or isinstance(value, str)):
-                value = self.value(other) if value is None else value  # `dtype or T`
-                continue
-            if isinstance(self.truth(first, value), bool) and value is isinstance(node.op, ast.Or):
-                return value  # what follows may rely on it
-            value = joins(value, self.truth(other, self.value(other)))
-        return value
-
-    def _compare(self, node: ast.Compare) -> Any:
-        left, result = self.value(node.left), True
-        for op, comparator in zip(node.ops, node.comparators, strict=True):
-            right = self.value(comparator)
-            if isinstance(op, (ast.In, ast.NotIn)):
-                held = self._contained(node, left, right)
-                held = self.negated(node, held) if isinstance(op, ast.NotIn) else held
-            else:
-                held = self.compare(node, _COMPARISONS[type(op)], left, right)
-            result = self.both(result, held)
-            if result is False:
-                return result
-            left = right
-        return result
-
-    def _contained(self, node: ast.Compare, value: Any, container: Any) -> Any:
-        if not isinstance(container, (list, tuple)):
-            raise self.fault(f"`in` looks into a list, not into {describe(container)}", node)
-        result: Any = False
-        for item in container:
-            result = self.either(result, self.compare(node, operator.eq, value, item))
-        return result
-
-    def _subscript(self, node: ast.Subscript) -> Any:
-        if isinstance(node.slice, ast.Slice):
-            return self._sliced(node, node.slice)
-        value, index = self.value(node.value), self.value(node.slice)
-        if not isinstance(value, (list, tuple)) or type(index) is not int:
-            what = f"{describe(value)} at {describe(index)}"
-            raise self.fault(f"`[ ]` takes an item of a list by its number, not {what}", node)
-        if not -len(value) <= index < len(value):
-            raise self.fault(f"item {index} of a list of {len(value)}", node)
-        return value[index]
-
-    def _sliced(self, node: ast.Subscript, places: ast.Slice) -> Any:
-        value = self.value(node.value)
-        ends = [None if end is None else self.value(end) for end in (places.lower, places.upper)]
-        if not isinstance(value, (list, tuple)) or not all(end is None or type(end) is int for end in ends):
-            raise self.fault(f"`[ : ]` takes items of a list by their numbers, not {describe(value)}", node)
-        return value[slice(*ends)]
-
-    def _call(self, node: ast.Call) -> Any:
-        assert isinstance(node.func, ast.Name)  # the whitelist has nothing else
-        name = node.func.id
-        if name not in self.functions:
-            raise ManifestError(_unknown(self.text, node.func, "function", self.functions))
-        arguments = [self.value(argument) for argument in node.args]
-        keywords = {str(keyword.arg): self.value(keyword.value) for keyword in node.keywords}
-        try:
-            return self.functions[name](*arguments, **keywords)
-        except (TypeError, ValueError, LookupError, OverflowError, MemoryError, ImportError) as error:
-            raise self.fault(f"`{name}`: {str(error).removeprefix('_Filler.')}", node) from error
-
-    def _calculated(self, node: ast.expr, function: Callable[..., Any], *operands: Any) -> Any:
-        try:
-            return self.calculate(node, function, *operands)
-        except (ArithmeticError, TypeError, ValueError) as error:  # NumPy refuses minus on booleans
-            if isinstance(error, ManifestError):
-                raise
-            is_large = isinstance(error, OverflowError) and all(map(is_number, operands))
-            raise self.fault("result is too large" if is_large else str(error), node) from error
-
-
-def is_number(value: object) -> bool:
-    """Whether *value* is one of Python's numbers, or stands for one."""
-    return isinstance(value, (int, float, complex)) or is_symbolic(value)
-
-
-def is_symbolic(value: object) -> bool:
-    """Whether *value* is one of torch's or jax's, that stands for a size that is not known yet."""
-    return type(value).__name__ in ("SymInt", "SymFloat", "SymBool", "_DimExpr")
-
-
-def _bits(op: ast.operator, left: int, right: int) -> int:
-    """An upper bound of the result's length in bits."""
-    if isinstance(op, ast.Pow):
-        return left.bit_length() * max(right, 1) if abs(left) > 1 else 1
-    if isinstance(op, ast.Mult):
-        return left.bit_length() + right.bit_length()
-    return max(left.bit_length(), right.bit_length())
-
-
-def _unknown(text: str, node: ast.Name, kind: str, known: Collection[str]) -> Diagnostic:
+def unknown_name(text: str, node: ast.Name, kind: str, known: Collection[str]) -> Diagnostic:
+    """The finding that *node*, a name of *kind*, is none of those *known*."""
     shown = ", ".join(f"`{name}`" for name in sorted(known)) or "none"
     return Diagnostic(
         "C10E110",
@@ -362,7 +182,7 @@ def _unknown(text: str, node: ast.Name, kind: str, known: Collection[str]) -> Di
     )
 
 
-def _fault(text: str, message: str, node: ast.expr | None = None) -> ManifestError:
+def fault_in(text: str, message: str, node: ast.expr | None = None) -> ManifestError:
     """*message* about *node*, or about all of *text*."""
     span = span_in(text, *place_in(text, node))
     todo = "give what the dtype can hold, or another dtype" if " cannot hold " in message else ""

@@ -11,6 +11,7 @@ from c10cli.arrays.evaluate import evaluate
 from c10cli.arrays.tensor_types import is_tensor, tensors_of
 from c10cli.errors import Diagnostic, ManifestError
 from c10cli.manifest.declarations import OperatorDecl
+from c10cli.schema.bindings import bind_domain
 from c10cli.schema.domain_functions import FUNCTIONS
 from c10cli.schema.dtypes import COST_FUNCTIONS
 from c10cli.schema.expression import parse_expression
@@ -46,7 +47,7 @@ def _domain_names(decl: OperatorDecl, arguments: Arguments) -> dict[str, object]
     """The dims and dtype variables of the operator, for *arguments*."""
     if decl.domain is None:
         return {}
-    bindings = decl.domain.bind(arguments, checked=False)
+    bindings = bind_domain(decl.domain, arguments, checked=False)
     return {**bindings.dims, **bindings.dtypes}
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from c10cli.arrays.more_dtypes import numpy_dtype
 from c10cli.errors import ManifestError
-from c10cli.schema.domain import Bindings, conjuncts
-from c10cli.schema.expression import Expression, part_of
+from c10cli.schema.bindings import Bindings
+from c10cli.schema.expression import Expression, conjuncts, part_of
 
 
 class NotFound(Exception):

@@ -28,6 +28,7 @@ from c10cli.errors import ArgumentError, C10Error, Diagnostic, ManifestError, Sp
 from c10cli.manifest.cases import is_quoted, is_word
 from c10cli.manifest.declarations import CaseDecl, KernelDecl, OperatorDecl
 from c10cli.schema import types as schema_types
+from c10cli.schema.bindings import bind_domain
 from c10cli.schema.expression import parse_expression
 from c10cli.schema.model import Argument
 from c10cli.verify.made_arguments import generate, no_domain
@@ -111,7 +112,7 @@ def make_arguments(decl: OperatorDecl, point: CasePoint, *, seed: int = 0) -> Ar
             given = generate(decl.domain, dims, point.dtype, rng, given)
         arguments = decl.schema.bind((), given, is_tensor=is_tensor)
         if decl.domain is not None:
-            decl.domain.bind(arguments, judge=judge_elements)
+            bind_domain(decl.domain, arguments, judge=judge_elements)
     return arguments
 
 

@@ -21,8 +21,9 @@ from c10cli.arrays.more_dtypes import numpy_dtype
 from c10cli.arrays.tensor_types import tensors_of
 from c10cli.describe import dtype_name
 from c10cli.errors import ArgumentError, Diagnostic, ManifestError, did_you_mean
-from c10cli.schema.domain import Axis, Bindings, Domain, ValueDomain, conjuncts
-from c10cli.schema.expression import Expression, part_of
+from c10cli.schema.bindings import Bindings, bind_domain
+from c10cli.schema.domain import Axis, Domain, ValueDomain
+from c10cli.schema.expression import Expression, conjuncts, part_of
 from c10cli.schema.model import Argument
 from c10cli.schema.types import holds_tensors, is_optional_tensor, is_tensor_list
 from c10cli.verify.draw import NotFound, limits_of, make_elements, value_if_known
@@ -149,7 +150,7 @@ class _Choice:
         """
         arguments = self.domain.schema.arguments
         defaults = {a.name: a.default for a in arguments if a.has_default}
-        bindings = self.domain.bind({**defaults, **given}, checked=False)
+        bindings = bind_domain(self.domain, {**defaults, **given}, checked=False)
         bindings.dims.update(self.dims)
         self._choose_dtypes(bindings)
         self._choose_scalars(bindings, given, attempt)
@@ -157,7 +158,7 @@ class _Choice:
         for argument in arguments:
             if argument.name not in given and holds_tensors(argument.type):
                 bindings.values[argument.name] = self._outlined(argument, bindings)
-        return self.domain.bind(bindings.values)
+        return bind_domain(self.domain, bindings.values)
 
     def fill(self, outlined: Bindings, given: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of *outlined* with elements.
@@ -172,7 +173,7 @@ class _Choice:
                 outlines: list[Any] = value if domain.each else [value]  # type: ignore[assignment]
                 filled = [self._filled(outline, domain, outlined) for outline in outlines]
                 outlined.values[name] = filled if domain.each else filled[0]
-        return self.domain.bind(outlined.values, judge=judge_elements).values
+        return bind_domain(self.domain, outlined.values, judge=judge_elements).values
 
     def _check_outlined(self, outlined: Bindings, given: Mapping[str, Any]) -> None:
         """Refuse dims that the arguments do not have, and more elements than there is memory for."""

@@ -12,6 +12,7 @@ from c10cli.describe import describe, describe_error, dtype_name
 from c10cli.entry_points.importing import load_entry_point
 from c10cli.errors import Diagnostic, KernelError
 from c10cli.manifest.declarations import KernelDecl, OperatorDecl
+from c10cli.schema.bindings import bind_domain
 from c10cli.schema.model import FunctionSchema
 from c10cli.verify.difference import WIDE, Difference, find_difference
 from c10cli.verify.inputs import Arguments, CasePoint, as_arrays, copy_tensors, make_arguments, place_case
@@ -111,7 +112,7 @@ def _compared(
 
 def _check_domain(decl: OperatorDecl, arguments: Arguments, returns: tuple[Any, ...]) -> None:
     """Refuse results of the reference that the domain does not have; any wide dtype is right."""
-    bindings = decl.domain.bind(arguments) if decl.domain and decl.domain.returns else None
+    bindings = bind_domain(decl.domain, arguments) if decl.domain and decl.domain.returns else None
     for at, result in enumerate(returns if bindings else ()):
         fault = bindings.return_fault(at, result, any_dtype=(*WIDE, decl.upcast))  # type: ignore[union-attr]
         if fault:

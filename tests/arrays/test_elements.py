@@ -5,6 +5,7 @@ import pytest
 
 from c10cli.arrays.elements import judge_elements
 from c10cli.errors import ArgumentError
+from c10cli.schema.bindings import bind_domain
 from c10cli.schema.domain_parser import parse_domain
 from c10cli.schema.expression import parse_expression
 from c10cli.schema.parser import parse_schema
@@ -71,10 +72,10 @@ def test_a_domain_asks_for_the_elements_and_names_what_they_are_compared_with():
     texts = {"weight": "floating[rows, columns]", "indices": "int32 | int64 [*n], 0 <= _ < rows"}
     domain = parse_domain(texts, schema)
     values = {"weight": np.zeros((3, 2), np.float32), "indices": np.array([[0, 2]])}
-    assert domain.bind(values, judge=judge_elements).dims == {"rows": 3, "columns": 2, "n": (1, 2)}
+    assert bind_domain(domain, values, judge=judge_elements).dims == {"rows": 3, "columns": 2, "n": (1, 2)}
     values["indices"][0, 1] = 3
     with pytest.raises(ArgumentError) as caught:
-        domain.bind(values, judge=judge_elements)
+        bind_domain(domain, values, judge=judge_elements)
     assert caught.value.diagnostics[0].message == (
         "argument `indices` of `t::embedding`, int64[1, 2], is outside its domain: "
         "`0 <= _ < rows` is false: element [0, 1] is 3, rows is 3, from weight float32[3, 2]"

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from c10cli.errors import ArgumentError
+from c10cli.schema.bindings import bind_domain
 from c10cli.schema.domain_functions import FUNCTIONS
 from c10cli.schema.domain_parser import parse_condition, parse_domain
 from c10cli.schema.dtypes import DTYPES
@@ -39,7 +40,7 @@ Q, K, V = (tensor("float16", 1, 8, 64, 192), tensor("float16", 1, 2, 10, 192), t
 
 
 def attention(q=Q, k=K, v=V):
-    return ATTENTION.bind({"q": q, "k": k, "v": v})
+    return bind_domain(ATTENTION, {"q": q, "k": k, "v": v})
 
 
 def test_axes_give_names_their_sizes_and_returns_are_made_of_them():
@@ -85,7 +86,7 @@ def test_a_condition_that_fails_says_which_part_and_where_its_values_are_from():
 
 
 def bind(schema, values, **texts):
-    return domain(schema, **texts).bind(values)
+    return bind_domain(domain(schema, **texts), values)
 
 
 def fault(schema, values, **texts):
@@ -201,7 +202,7 @@ def test_axes_that_are_not_there_are_told_and_not_an_exception():
 
 
 def test_unchecked_binding_takes_the_first_use_of_each_name():
-    bound = ATTENTION.bind({"q": Q, "k": tensor("int8", 9, 9), "v": V}, checked=False)
+    bound = bind_domain(ATTENTION, {"q": Q, "k": tensor("int8", 9, 9), "v": V}, checked=False)
     assert bound.expected_return(0) == ("float16", (1, 8, 64, 5))
 
 

@@ -11,6 +11,7 @@ from c10cli.arrays.elements import judge_elements
 from c10cli.errors import ArgumentError
 from c10cli.manifest.discover import shipped_registry
 from c10cli.manifest.load import require_manifest
+from c10cli.schema.bindings import bind_domain
 from c10cli.schema.domain_parser import parse_domain
 from c10cli.schema.parser import parse_schema
 from c10cli.verify.made_arguments import generate
@@ -46,7 +47,7 @@ def known(request):
     def bind(**changed):
         given = {name: value(one) for name, one in {**row["call"], **changed}.items()}
         is_tensor = lambda one: isinstance(one, Outline)  # noqa: E731
-        return domain.bind(schema.bind((), given, is_tensor=is_tensor))
+        return bind_domain(domain, schema.bind((), given, is_tensor=is_tensor))
 
     return domain, row, bind
 
@@ -83,4 +84,4 @@ def test_arguments_inside_are_made_of_it_alone(known):
         pytest.importorskip("ml_dtypes", reason="arrays of float8 need ml_dtypes")
     for seed in range(4):
         made = generate(domain, {}, "float32", np.random.default_rng(seed))
-        domain.bind(made, judge=judge_elements)
+        bind_domain(domain, made, judge=judge_elements)
